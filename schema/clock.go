@@ -1,0 +1,39 @@
+package schema
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// Clock is a node's framework clock: the process clock, corrected by the database's clock as often
+// as [Clock.Measure] is called. It is safe for concurrent use.
+type Clock struct {
+	db     *DB
+	offset atomic.Int64
+}
+
+// NewClock makes a clock that agrees with the process until it is measured.
+func NewClock(d *DB) *Clock { return &Clock{db: d} }
+
+// Now is the corrected time, UTC, in whole microseconds.
+func (c *Clock) Now() time.Time {
+	return Microseconds(time.Now().Add(time.Duration(c.offset.Load())))
+}
+
+// Measure compares the process clock with the database's and corrects what Now says from here on.
+// A skew smaller than the round trip cannot be told from it and counts as none.
+func (c *Clock) Measure(ctx context.Context) (skew time.Duration, err error) {
+	before := time.Now()
+	there, err := c.db.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	trip := time.Since(before)
+	skew = there.Sub(before.Add(trip / 2))
+	if skew.Abs() <= trip {
+		skew = 0
+	}
+	c.offset.Store(int64(skew))
+	return skew, nil
+}

@@ -1,0 +1,68 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+)
+
+var (
+	// ErrConflict is a transaction that lost against another one: a serialization failure, a
+	// deadlock, a busy SQLite file. Nothing of it is stored; it may be run again.
+	ErrConflict = errors.New("conflict with another transaction")
+	// ErrUnavailable is a database that cannot be reached, or a connection that was lost before
+	// COMMIT was sent. Nothing of the transaction is stored; it may be run again.
+	ErrUnavailable = errors.New("database unavailable")
+	// ErrUnknownOutcome is a COMMIT whose answer never came: the transaction is stored as a whole
+	// or not at all, and only a look at the tables tells.
+	ErrUnknownOutcome = errors.New("outcome of the commit is unknown")
+	// ErrMissing is a database whose tables are missing or older than this build.
+	ErrMissing = errors.New("tables are missing")
+)
+
+// DuplicateError is a row that a unique index refused.
+type DuplicateError struct {
+	Constraint string // the index on Postgres, the message with table and columns on SQLite
+	Err        error
+}
+
+// Error tells which unique index refused the row.
+func (e *DuplicateError) Error() string { return "duplicate " + e.Constraint + ": " + e.Err.Error() }
+
+// Unwrap returns the driver's error.
+func (e *DuplicateError) Unwrap() error { return e.Err }
+
+// IsDuplicate reports whether err is the refusal of a unique index whose name or columns contain part.
+func IsDuplicate(err error, part string) bool {
+	var dup *DuplicateError
+	return errors.As(err, &dup) && strings.Contains(dup.Constraint, part)
+}
+
+// Retryable reports whether a transaction that ended with err left nothing behind and may simply be
+// run again: a conflict, or a connection lost before COMMIT.
+func Retryable(err error) bool {
+	return errors.Is(err, ErrConflict) || errors.Is(err, ErrUnavailable)
+}
+
+func (d *DB) classify(err error) error {
+	switch {
+	case err == nil, Retryable(err), errors.Is(err, ErrUnknownOutcome), errors.Is(err, sql.ErrNoRows):
+		return err
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case connectionLost(err):
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return d.dialect.classify(err)
+}
+
+func connectionLost(err error) bool {
+	var network net.Error
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+}
