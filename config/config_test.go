@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,8 +86,6 @@ func TestEffectiveSettingsAreTheDocumentedDefaults(t *testing.T) {
 		switch key.Name {
 		case "saga.workers":
 			require.Equal(t, fmt.Sprint(4*runtime.GOMAXPROCS(0)), shown[key.Name])
-		case "saga.deadline.lease-name":
-			require.Empty(t, shown[key.Name])
 		default:
 			require.Equal(t, key.Default, shown[key.Name], key.Name)
 		}
@@ -301,6 +300,20 @@ func TestSettingIsReadAsText(t *testing.T) {
 	got, ok := source.String("booking.expiry.cron")
 	require.True(t, ok)
 	require.Equal(t, "-", got)
+}
+
+func TestSourceIsReadFromSeveralGoroutines(t *testing.T) {
+	source := load(t, "booking: {a: 1, b: 2}\npayment: {share: 1}")
+	var readers sync.WaitGroup
+	for range 8 {
+		readers.Go(func() {
+			source.String("booking.a")
+			source.String("booking.b")
+			_, _ = paymentOf(source)
+			_, _ = source.Norn()
+		})
+	}
+	readers.Wait()
 }
 
 func TestUnknownEnvironmentVariableIsAWarning(t *testing.T) {

@@ -33,7 +33,10 @@ func keyTable() string {
 	b.WriteString("| key | environment variable | value | default | meaning |\n|---|---|---|---|---|\n")
 	for _, k := range config.Keys() {
 		standard := "–"
-		if k.Default != "" {
+		switch {
+		case strings.Contains(k.Default, " "):
+			standard = k.Default
+		case k.Default != "":
 			standard = "`" + k.Default + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", k.Name, k.Env, k.Kind, standard, k.Meaning)

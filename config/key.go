@@ -46,7 +46,7 @@ func settings() []setting {
 		define("saga.deadline.lease-ttl", 2*time.Minute, func(c *Config) *time.Duration { return &c.Deadline.LeaseTTL }, positive,
 			"how long a lease holds without renewal; must be longer than `saga.deadline.polling.interval`"),
 		define("saga.deadline.lease-name", "", func(c *Config) *string { return &c.Deadline.LeaseName }, leaseName,
-			"name of the lease; when empty, a digest of the names of all saga types the node knows; nodes that share a name share a poller").documented("derived"),
+			"name of the lease; derived when empty: a digest of the names of all saga types the node knows; nodes that share a name share a poller"),
 		define("saga.deadline.schema.auto", true, func(c *Config) *bool { return &c.Schema.Auto }, either,
 			"create and migrate norn's tables at start; `false`: refuse to start when they are missing"),
 	}

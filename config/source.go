@@ -76,7 +76,7 @@ func Load(file string, opts ...Option) (*Source, error) {
 }
 
 // Norn reads norn's own settings. It reports all mistakes at once: values of the wrong kind or out of their limits, and
-// unknown keys under "saga." and "database.".
+// unknown keys under "saga." and "database.". With an error the Config is zero.
 func (s *Source) Norn() (Config, error) {
 	c, unread := Default(), make(map[string]bool)
 	list := settings()
@@ -103,7 +103,10 @@ func (s *Source) Norn() (Config, error) {
 	for _, f := range c.faults(unread) {
 		errs = append(errs, f.err(s.origin(f.key)))
 	}
-	return c, errors.Join(errs...)
+	if len(errs) > 0 {
+		return Config{}, errors.Join(errs...)
+	}
+	return c, nil
 }
 
 // String returns the setting of any key as text, and whether there is one. The environment variable of the key beats
