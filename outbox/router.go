@@ -108,6 +108,11 @@ func (r *Router) Types() []string {
 	return names
 }
 
+func (r *Router) handles(commandType string) bool {
+	_, ok := r.handlers[commandType]
+	return ok
+}
+
 // Deliver decodes c and calls its handler with a context for [DeliveryFrom]. What does not decode is
 // an error marked by [retry.Permanent].
 func (r *Router) Deliver(ctx context.Context, c Command) error {
