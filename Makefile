@@ -46,7 +46,7 @@ bench: toolchain ## run the benchmarks (bench=REGEXP chooses, count=N repeats fo
 .PHONY: golden
 golden: toolchain ## write generated and golden files anew
 	@go generate ./...
-	NORN_UPDATE_GOLDEN=1 $(with_postgres) go test -count=1 -run Golden ./...
+	NORN_UPDATE_GOLDEN=1 $(with_postgres) go test -count=1 -run Golden ./... | sed '/\[no test/d'
 
 .PHONY: check-golden
 check-golden: toolchain ## fail if a generated or golden file is not current
@@ -55,7 +55,6 @@ check-golden: toolchain ## fail if a generated or golden file is not current
 .PHONY: tidy-check
 tidy-check: toolchain ## fail if go.mod or go.sum is not tidy
 	@go mod tidy -diff
-	cd tools && go mod tidy -diff
 
 .PHONY: clean
 clean: ## remove what builds and test runs left in the tree
