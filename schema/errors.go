@@ -66,3 +66,19 @@ func connectionLost(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
 }
+
+// HandlerError sorts an error that application code returned from inside t: one of the database's own
+// conflicts counts as [ErrConflict], and any error on a connection that is lost as [ErrUnavailable]. All
+// others come back as they are.
+func (t *Tx) HandlerError(ctx context.Context, err error) error {
+	if t.db.writer != nil || err == nil {
+		return err // an immediate transaction on SQLite has no conflicts inside
+	}
+	if sorted := t.db.dialect.classify(err); errors.Is(sorted, ErrConflict) {
+		return sorted
+	}
+	if _, probe := t.Exec(ctx, "SELECT 1"); errors.Is(probe, ErrUnavailable) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}

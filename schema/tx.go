@@ -20,8 +20,7 @@ type Tx struct {
 }
 
 // Tx runs fn in a transaction and commits it if fn returns nil; else, and on a panic, it is rolled
-// back. The statements of fn take the context that fn is given. A cancelled ctx starts no
-// transaction and commits none, but never interrupts a COMMIT.
+// back. A cancelled ctx starts no transaction and commits none, but never interrupts a COMMIT.
 //
 // Errors to tell apart: [ErrConflict] and [ErrUnavailable] left nothing behind and may be run again
 // ([Retryable]); [ErrUnknownOutcome] must be looked up.
@@ -44,13 +43,13 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error)
 		d.prepareMissing(ctx, missing)
 	}()
 	tx := d.own(inner)
-	err = fn(d.uninterrupted(ctx), tx)
+	err = fn(ctx, tx)
 	missing = tx.missing
 	if err == nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return d.classify(err)
+		return err
 	}
 	err, inner = inner.Commit(), nil
 	return d.outcome(err)

@@ -72,7 +72,7 @@ CREATE TABLE {command} (
     next_at    integer NOT NULL,
     last_error text,
     parked_at  integer,
-    CONSTRAINT {command:id} UNIQUE (command_id)
+    CONSTRAINT {command:command_id} UNIQUE (command_id)
 );
 CREATE INDEX {command:next} ON {command} (next_at, seq) WHERE parked_at IS NULL;
 CREATE INDEX {command:saga} ON {command} (saga_type, saga_id, seq) WHERE parked_at IS NULL;
@@ -83,7 +83,7 @@ CREATE TABLE {event} (
     saga_id    text NOT NULL,
     event_id   text NOT NULL,
     handled_at integer NOT NULL,
-    PRIMARY KEY (saga_type, saga_id, event_id)
+    CONSTRAINT {event:event_id} PRIMARY KEY (saga_type, saga_id, event_id)
 );
 CREATE INDEX {event:handled} ON {event} (handled_at);
 

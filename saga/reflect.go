@@ -1,0 +1,196 @@
+package saga
+
+import (
+	"context"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+)
+
+// This file is the only one that calls handlers by reflection. It compiles a handler once into a
+// function of a call.
+
+// argument makes one parameter of a handler from a call.
+type argument func(*call) reflect.Value
+
+var injectable = map[reflect.Type]argument{
+	reflect.TypeFor[context.Context](): func(c *call) reflect.Value { return reflect.ValueOf(c.ctx) },
+	reflect.TypeFor[Commands]():        func(c *call) reflect.Value { return reflect.ValueOf(c.commands) },
+	reflect.TypeFor[Deadlines]():       func(c *call) reflect.Value { return reflect.ValueOf(c.deadlines) },
+	reflect.TypeFor[Lifecycle]():       func(c *call) reflect.Value { return reflect.ValueOf(c.lifecycle) },
+	reflect.TypeFor[Associations]():    func(c *call) reflect.Value { return reflect.ValueOf(c.associations) },
+	reflect.TypeFor[Metadata]():        func(c *call) reflect.Value { return reflect.ValueOf(c.metadata) },
+	reflect.TypeFor[Firing]():          func(c *call) reflect.Value { return reflect.ValueOf(c.firing) },
+	reflect.TypeFor[Tx]():              func(c *call) reflect.Value { return reflect.ValueOf(c.tx) },
+}
+
+var errorType = reflect.TypeFor[error]()
+
+// compile checks a handler against its kind and the state type. The result is usable in errors even
+// when there are some.
+func compile(state reflect.Type, kind handlerKind, h any, opts []HandlerOption) (*handler, []error) {
+	out := &handler{kind: kind, label: label(h)}
+	errs := out.take(opts)
+	fn := reflect.ValueOf(h)
+	if fn.Kind() != reflect.Func || fn.IsNil() {
+		return out, append(errs, fmt.Errorf("%T is no function: want a method expression such as (*%s).OnSomething", h, state.Name()))
+	}
+	t := fn.Type()
+	if t.IsVariadic() {
+		errs = append(errs, errors.New("variadic parameters cannot be injected"))
+	}
+	byValue := t.NumIn() > 0 && t.In(0) == state
+	if t.NumIn() == 0 || !byValue && t.In(0) != reflect.PointerTo(state) {
+		errs = append(errs, fmt.Errorf("the first parameter must be the state, *%v", state))
+		return out, errs
+	}
+	args := make([]argument, t.NumIn())
+	args[0] = stateArgument(byValue)
+	for i := 1; i < t.NumIn(); i++ {
+		arg, err := out.argument(t.In(i))
+		if err != nil {
+			errs = append(errs, fmt.Errorf("parameter %d, %v: %w", i, t.In(i), err))
+		}
+		args[i] = arg
+	}
+	if t.NumOut() > 1 || t.NumOut() == 1 && t.Out(0) != errorType {
+		errs = append(errs, fmt.Errorf("the result is %v: want nothing or an error", results(t)))
+	}
+	out.call = caller(fn, args)
+	return out, errs
+}
+
+func stateArgument(byValue bool) argument {
+	return func(c *call) reflect.Value {
+		if byValue {
+			return reflect.ValueOf(c.state).Elem()
+		}
+		return reflect.ValueOf(c.state)
+	}
+}
+
+// argument resolves one parameter by its declared type, as the table in the package's design says.
+func (h *handler) argument(t reflect.Type) (argument, error) {
+	if arg, ok := injectable[t]; ok {
+		if h.kind == deadlineHandler && t == reflect.TypeFor[Metadata]() {
+			return nil, errors.New("a deadline has no metadata: keep what you need in the state")
+		}
+		if h.kind != deadlineHandler && t == reflect.TypeFor[Firing]() {
+			return nil, errors.New("only a deadline handler has a saga.Firing")
+		}
+		return arg, nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if t == errorType || t.Kind() == reflect.Interface && t.NumMethod() == 0 {
+			return nil, errors.New("this interface says nothing about what to inject")
+		}
+		h.services = append(h.services, t)
+		return func(c *call) reflect.Value { return c.service(t) }, nil
+	}
+	if h.message != nil {
+		return nil, fmt.Errorf("a second message beside %v: services are injected as pointers or interfaces", h.message)
+	}
+	if err := storable(t); err != nil {
+		return nil, fmt.Errorf("cannot be a message: %w", err)
+	}
+	h.message = t
+	return func(c *call) reflect.Value { return reflect.ValueOf(c.message) }, nil
+}
+
+func caller(fn reflect.Value, args []argument) func(*call) error {
+	return func(c *call) error {
+		values := make([]reflect.Value, len(args))
+		for i, arg := range args {
+			values[i] = arg(c)
+		}
+		out := fn.Call(values)
+		if len(out) == 1 && !out[0].IsNil() {
+			return out[0].Interface().(error)
+		}
+		return nil
+	}
+}
+
+func results(t reflect.Type) string {
+	var names []string
+	for i := range t.NumOut() {
+		names = append(names, t.Out(i).String())
+	}
+	return "(" + strings.Join(names, ", ") + ")"
+}
+
+// label is a function's name without its import path.
+func label(h any) string {
+	v := reflect.ValueOf(h)
+	if v.Kind() != reflect.Func || v.IsNil() {
+		return fmt.Sprintf("%T", h)
+	}
+	name := runtime.FuncForPC(v.Pointer()).Name()
+	return name[strings.LastIndex(name, "/")+1:]
+}
+
+// decoded makes a value of type t from its stored text.
+func decoded(types *Types, t reflect.Type, text string) (any, error) {
+	p := reflect.New(t)
+	if err := types.Decode([]byte(text), p.Interface()); err != nil {
+		return nil, err
+	}
+	return p.Elem().Interface(), nil
+}
+
+// storable refuses types that no codec can store.
+func storable(t reflect.Type) error { return walkType(t, map[reflect.Type]bool{}) }
+
+func walkType(t reflect.Type, seen map[reflect.Type]bool) error {
+	if seen[t] || marshals(t) {
+		return nil
+	}
+	seen[t] = true
+	switch t.Kind() {
+	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer, reflect.Uintptr:
+		return fmt.Errorf("a %v does not encode", t)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return walkType(t.Elem(), seen)
+	case reflect.Map:
+		return errors.Join(walkKey(t.Key()), walkType(t.Elem(), seen))
+	case reflect.Struct:
+		var errs []error
+		for i := range t.NumField() {
+			f := t.Field(i)
+			if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
+				continue
+			}
+			if err := walkType(f.Type, seen); err != nil {
+				errs = append(errs, fmt.Errorf("field %s: %w", f.Name, err))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	return nil
+}
+
+func walkKey(t reflect.Type) error {
+	switch t.Kind() {
+	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return nil
+	}
+	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+		return nil
+	}
+	return fmt.Errorf("a map key %v does not encode", t)
+}
+
+func marshals(t reflect.Type) bool {
+	for _, m := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if t.Implements(m) || reflect.PointerTo(t).Implements(m) {
+			return true
+		}
+	}
+	return false
+}
