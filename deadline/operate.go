@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
 )
 
 const pendingColumns = `saga_type, saga_id, name, public_id, token, due_at, next_at, payload_type, payload, attempts, last_error, parked_at`
