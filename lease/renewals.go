@@ -15,10 +15,9 @@ func (s *session) watchRenewals(t *term) renewals {
 	c := make(chan struct{}, 1) // one: the next call stands for all renewals until then
 	var running sync.WaitGroup
 	running.Go(func() {
-		for {
+		for t.life.Err() == nil {
 			select {
 			case <-t.life.Done():
-				return
 			case <-c:
 				s.onRenewed(t.life)
 			}
