@@ -35,7 +35,7 @@ func (s *Store) delivered(ctx context.Context, seq int64) error {
 }
 
 // pushedAtOnce bounds the rows of one statement, so that no other writer waits long for it.
-const pushedAtOnce = 1000
+const pushedAtOnce = 5000
 
 // failed records that w failed: one attempt more, the error, and the time of the next or that it is
 // parked. Unless it is parked, the later commands of the saga, which have to wait for it, are put off

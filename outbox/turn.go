@@ -12,10 +12,10 @@ import (
 // recordTime is how long one try may take to record how a delivery ended.
 const recordTime = 5 * time.Second
 
-// turn delivers a saga's commands in order, until one is not due, fails, or enough of them went. It
-// reports whether the saga may have one to deliver that a pass left out because of this turn.
+// turn delivers a saga's commands in order, until one is not due or fails, or until enough of them went
+// and other sagas may be waiting for room. It reports whether the saga may have one to deliver that a pass left out because of this turn.
 func (r *Relay) turn(term context.Context, c *crew, of saga, cutoff time.Time) (missed bool) {
-	for range r.cfg.BatchSize {
+	for n := 0; n < r.cfg.BatchSize || len(r.room) < cap(r.room); n++ {
 		reads := r.reads.Load()
 		if term.Err() != nil || !r.locker.Held() {
 			return false
