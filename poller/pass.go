@@ -29,6 +29,7 @@ func (p *Poller) pass(ctx, work context.Context, dispatched *sync.WaitGroup) (er
 		if err != nil {
 			return err
 		}
+		p.stats.read(len(due))
 		if last == nil && len(due) > 0 {
 			p.rest.head(due[0])
 		}

@@ -12,6 +12,8 @@ type Stats struct {
 	Leading     bool          // the lease is held now
 	Sweeps      int64         // passes that reached their end
 	LastSweep   time.Time     // framework clock at the end of the last; zero: none yet
+	Reads       int64         // batches read
+	Selected    int64         // rows read
 	InFlight    int           // selected and unfinished
 	Fired       int64         // dispatched without an error
 	Failed      int64         // counted failures, parked ones included
@@ -51,6 +53,10 @@ func (s *statistics) update(change func(c *Stats)) {
 
 func (s *statistics) swept(now time.Time) {
 	s.update(func(c *Stats) { c.Sweeps++; c.LastSweep = now })
+}
+
+func (s *statistics) read(rows int) {
+	s.update(func(c *Stats) { c.Reads++; c.Selected += int64(rows) })
 }
 
 func (s *statistics) started(d deadline.Due, now time.Time) {
