@@ -27,7 +27,7 @@ func (s *Store) Find(ctx context.Context, w Sweep) ([]Due, error) {
 		after = *w.After
 	}
 	var due []Due
-	err := s.db.Select(ctx, &due, `SELECT saga_type, saga_id, name, token, due_at, next_at, attempts FROM {deadline}
+	err := s.db.Select(ctx, &due, `{unprepared} SELECT saga_type, saga_id, name, token, due_at, next_at, attempts FROM {deadline}
 		WHERE parked_at IS NULL AND next_at <= ? AND (next_at, saga_type, saga_id, name) > (?, ?, ?, ?)
 			AND (saga_type, name) IN (SELECT type, name FROM {rows type text, name text})
 			AND token NOT IN (SELECT token FROM {rows token text})
@@ -51,7 +51,7 @@ func beginning(t time.Time) time.Time {
 // left out, and whether there is one.
 func (s *Store) Next(ctx context.Context, kinds []Kind, skip []string) (next time.Time, ok bool, err error) {
 	var at schema.Time
-	err = s.db.Get(ctx, &at, `SELECT next_at FROM {deadline} WHERE parked_at IS NULL
+	err = s.db.Get(ctx, &at, `{unprepared} SELECT next_at FROM {deadline} WHERE parked_at IS NULL
 			AND (saga_type, name) IN (SELECT type, name FROM {rows type text, name text})
 			AND token NOT IN (SELECT token FROM {rows token text})
 		ORDER BY next_at LIMIT 1`, kindRows(kinds), column(skip))
@@ -88,7 +88,7 @@ func parkedAt(now time.Time, park bool) schema.Time {
 // reported. It looks at no more than the first thousand due rows.
 func (s *Store) Foreign(ctx context.Context, kinds []Kind, cutoff time.Time) ([]Kind, error) {
 	var foreign []Kind
-	err := s.db.Select(ctx, &foreign, `SELECT DISTINCT saga_type AS "type", name FROM (SELECT saga_type, name FROM {deadline}
+	err := s.db.Select(ctx, &foreign, `{unprepared} SELECT DISTINCT saga_type AS "type", name FROM (SELECT saga_type, name FROM {deadline}
 			WHERE parked_at IS NULL AND next_at <= ? ORDER BY next_at LIMIT 1000) AS due
 		WHERE (saga_type, name) NOT IN (SELECT type, name FROM {rows type text, name text})`, cutoff, kindRows(kinds))
 	if err != nil {

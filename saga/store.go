@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/norn-go/norn/schema"
@@ -34,20 +35,46 @@ func (s *store) find(ctx context.Context, q querier, lookups []lookup) ([]candid
 	if len(lookups) == 0 {
 		return nil, nil
 	}
-	rows := make(schema.Rows, len(lookups))
-	for i, l := range lookups {
-		rows[i] = []any{l.sagaType, l.property, l.value}
+	query, args := conditions(lookups)
+	if len(lookups) > mostConditions {
+		query, args = joined(lookups)
 	}
 	var found []candidate
-	err := q.Select(ctx, &found, `SELECT DISTINCT i.saga_type, i.saga_id, i.status
-		FROM {rows type text, property text, value text}
-		JOIN {association} a ON a.saga_type = r.type AND a.property = r.property AND a.value = r.value
-		JOIN {instance} i ON i.saga_type = a.saga_type AND i.saga_id = a.saga_id
-		ORDER BY i.saga_type, i.saga_id`, rows)
+	err := q.Select(ctx, &found, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("saga: find by association: %w", err)
 	}
 	return found, nil
+}
+
+// mostConditions is how many lookups are written as conditions.
+const mostConditions = 64
+
+// conditions are served by the index whatever the planner believes of the tables' size. The last lookup
+// is repeated up to a power of two, so that there are few texts to prepare.
+func conditions(lookups []lookup) (query string, args []any) {
+	var where []string
+	for i := 0; i < len(lookups) || i&(i-1) != 0; i++ {
+		l := lookups[min(i, len(lookups)-1)]
+		where = append(where, "(a.saga_type = ? AND a.property = ? AND a.value = ?)")
+		args = append(args, l.sagaType, l.property, l.value)
+	}
+	return `SELECT DISTINCT i.saga_type, i.saga_id, i.status
+		FROM {association} a JOIN {instance} i ON i.saga_type = a.saga_type AND i.saga_id = a.saga_id
+		WHERE ` + strings.Join(where, " OR ") + " ORDER BY i.saga_type, i.saga_id", args
+}
+
+// joined takes any number of lookups.
+func joined(lookups []lookup) (query string, args []any) {
+	rows := make(schema.Rows, len(lookups))
+	for i, l := range lookups {
+		rows[i] = []any{l.sagaType, l.property, l.value}
+	}
+	return `{unprepared} SELECT DISTINCT i.saga_type, i.saga_id, i.status
+		FROM {rows type text, property text, value text}
+		JOIN {association} a ON a.saga_type = r.type AND a.property = r.property AND a.value = r.value
+		JOIN {instance} i ON i.saga_type = a.saga_type AND i.saga_id = a.saga_id
+		ORDER BY i.saga_type, i.saga_id`, []any{rows}
 }
 
 // loaded is a saga's row under lock, and what its message must know beside it.

@@ -90,6 +90,9 @@ func (r runner) ready(ctx context.Context, query string, args []any) (string, *s
 	if err != nil {
 		return "", nil, nil, err
 	}
+	if t.once {
+		return t.sql, nil, bound, nil
+	}
 	stmt, err := r.statement(ctx, t.sql)
 	return t.sql, stmt, bound, err
 }

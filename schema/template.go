@@ -33,6 +33,7 @@ const (
 type template struct {
 	sql   string
 	steps []step
+	once  bool // never prepared
 }
 
 var token = regexp.MustCompile(`\{[^}]*\}|\?`)
@@ -44,6 +45,10 @@ func (d *DB) compile(query string) (*template, error) {
 	t := &template{}
 	var failed error
 	text := token.ReplaceAllStringFunc(query, func(tok string) string {
+		if tok == "{unprepared}" {
+			t.once = true
+			return ""
+		}
 		text, steps, err := d.expand(tok)
 		if err != nil {
 			failed = fmt.Errorf("schema: statement %q: %w", query, err)

@@ -44,7 +44,7 @@ var Databases = []string{"sqlite", "postgres"}
 
 // URL makes an empty place for norn's tables on the named database, removed with the test: a file on
 // SQLite, a schema on Postgres. Several pools, also of other processes, may open it.
-func URL(t *testing.T, name string) string {
+func URL(t testing.TB, name string) string {
 	t.Helper()
 	if name == "sqlite" {
 		return "sqlite://" + filepath.Join(t.TempDir(), "norn.db") + "?_synchronous=OFF&_busy_timeout=0"
@@ -64,7 +64,7 @@ func URL(t *testing.T, name string) string {
 	return address.String()
 }
 
-func administer(t *testing.T, server, statement string) {
+func administer(t testing.TB, server, statement string) {
 	t.Helper()
 	db, err := schema.Open(context.WithoutCancel(t.Context()), server, schema.WithMaxOpen(1))
 	require.NoError(t, err)
