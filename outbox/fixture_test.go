@@ -133,12 +133,12 @@ func (b *bench) put(commands ...outbox.New) error {
 // relay makes a relay to the bench's sink, without jitter and with a lease of its own making.
 func (b *bench) relay(change ...func(*outbox.Config)) *outbox.Relay {
 	b.t.Helper()
-	cfg := outbox.Config{Sink: b, Signal: b.signal, Logger: slog.New(slog.DiscardHandler),
+	cfg := outbox.Config{Sink: b, Signal: b.signal, Logger: quiet,
 		Retry: retry.Policy{MaxAttempts: 3, Initial: time.Second, Max: time.Minute}}
 	for _, c := range change {
 		c(&cfg)
 	}
-	locker := lease.New(b.db, "relay", lease.Config{TTL: 2 * time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	locker := lease.New(b.db, "relay", lease.Config{TTL: 2 * time.Minute, Logger: quiet})
 	r, err := outbox.NewRelay(b.store, locker, cfg)
 	require.NoError(b.t, err)
 	return r
@@ -170,6 +170,8 @@ func (b *bench) parked() []outbox.Stored {
 	require.NoError(b.t, err)
 	return parked
 }
+
+var quiet = slog.New(slog.DiscardHandler)
 
 var errBroken = errors.New("the bank is closed")
 

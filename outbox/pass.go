@@ -51,15 +51,11 @@ func (r *Relay) look(term context.Context, c *crew) (until time.Time, err error)
 	}
 	latest := r.cfg.Now().Add(r.cfg.Interval)
 	r.reads.Add(1)
-	next, ok, err := r.store.next(term, r.scope, r.flights.list())
-	if err != nil || !ok || next.After(latest) {
-		return latest, err
-	}
-	return next, nil
+	return r.store.next(term, r.scope, latest, r.flights.list())
 }
 
 // pass starts a worker for each saga that has a command to deliver now, as soon as there is room.
-func (r *Relay) pass(term context.Context, c *crew) (began int, err error) {
+func (r *Relay) pass(term context.Context, crew *crew) (began int, err error) {
 	select {
 	case r.passing <- struct{}{}:
 		defer func() { <-r.passing }()
@@ -67,50 +63,53 @@ func (r *Relay) pass(term context.Context, c *crew) (began int, err error) {
 		return 0, context.Cause(term)
 	}
 	cutoff := r.cfg.Now()
-	var last head
+	var last candidate
 	for {
 		r.reads.Add(1)
-		heads, err := r.store.heads(term, r.scope, cutoff, last, r.flights.list(), r.cfg.BatchSize)
+		found, err := r.store.due(term, r.scope, cutoff, last, r.flights.list(), r.cfg.BatchSize)
 		if err != nil {
 			return began, err
 		}
-		for _, h := range heads {
+		for _, c := range found {
+			if !c.First {
+				continue
+			}
 			select {
 			case r.room <- struct{}{}:
 			case <-term.Done():
 				return began, context.Cause(term)
 			}
-			if r.begin(term, c, h.saga, cutoff) {
+			if r.begin(term, crew, c.saga, cutoff) {
 				began++
 			}
 		}
-		if len(heads) < r.cfg.BatchSize {
+		if len(found) < r.cfg.BatchSize {
 			return began, nil
 		}
-		last = heads[len(heads)-1]
+		last = found[len(found)-1]
 	}
 }
 
-// begin starts a worker on a token of room, which the worker gives back.
+// begin starts a worker on a token of room, which the worker gives back. A look at the table that left
+// the saga out because of the worker is made up for.
 func (r *Relay) begin(term context.Context, c *crew, of saga, cutoff time.Time) bool {
 	if !r.flights.begin(of) {
 		<-r.room
 		return false
 	}
 	c.working.Go(func() {
-		missed, back := true, false
+		last := unknown
 		defer func() {
-			if !back { // a handler ended its goroutine
-				r.left.Add(1)
-			}
 			r.flights.end(of)
 			<-r.room
-			if missed {
+			if last == unknown {
+				r.left.Add(1) // a handler ended its goroutine, or the table could not be read
+			}
+			if last != r.reads.Load() {
 				r.alarm.set(r.cfg.Now())
 			}
 		}()
-		missed = r.turn(term, c, of, cutoff)
-		back = true
+		last = r.turn(term, c, of, cutoff)
 	})
 	return true
 }

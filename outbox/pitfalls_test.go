@@ -14,11 +14,32 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
 )
+
+func TestP44LeaseIsKeptUntilTheLastDeliveryEnded(t *testing.T) {
+	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
+		b := newBench(t, db)
+		b.failing(func(context.Context, outbox.Command) error {
+			time.Sleep(30 * time.Minute)
+			return nil
+		})
+		stop := b.run(b.relay(func(c *outbox.Config) { c.DrainTimeout = time.Hour }))
+		b.send(command("t1", "a1"))
+		time.Sleep(time.Second)
+		var stopped sync.WaitGroup
+		stopped.Go(stop)
+		time.Sleep(29 * time.Minute)
+		require.ErrorIs(t, b.relay().Flush(t.Context()), lease.ErrHeld)
+		stopped.Wait()
+		require.NoError(t, b.relay().Flush(t.Context()))
+		require.Equal(t, []string{"a1"}, b.attempts())
+	})
+}
 
 func TestP50OneUndecodableRowDoesNotStopOthers(t *testing.T) {
 	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
@@ -65,7 +86,7 @@ func TestP52CommandWithALowerNumberThatCommitsLaterIsDelivered(t *testing.T) {
 			b.send(command("gone", "g1"), command("t2", "later"))
 			require.NoError(t, r.Flush(t.Context()))
 			_, err := db.Exec(t.Context(), `INSERT INTO {command} (seq, command_id, saga_type, saga_id, type, payload, created_at, next_at)
-				VALUES (1, 'earlier', 'transfer', 't1', 'debit', '{}', ?, ?)`, time.Now(), time.Now())
+				VALUES (1, 'earlier', 'transfer', 't1', 'debit', '0', ?, ?)`, time.Now(), time.Now())
 			require.NoError(t, err)
 		} else {
 			err := db.Tx(t.Context(), func(ctx context.Context, tx *schema.Tx) error {
@@ -147,12 +168,12 @@ func TestP54AFailingSinkIsNotALineForEachCommand(t *testing.T) {
 		lines := &logLines{}
 		b.failing(func(context.Context, outbox.Command) error { return errBroken })
 		b.run(b.relay(func(c *outbox.Config) { c.Logger, c.Retry = slog.New(lines), retry.Default }))
-		for i := range 300 {
+		for i := range 60 {
 			require.NoError(t, b.put(command(fmt.Sprint("t", i), fmt.Sprint("c", i))))
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		require.Greater(t, len(b.attempts()), 1000)
+		require.Greater(t, len(b.attempts()), 200)
 		require.LessOrEqual(t, len(lines.all()), 4)
 	})
 }
@@ -250,14 +271,14 @@ func TestP60NullAndBrokenColumnsSpoilNoList(t *testing.T) {
 		b := newBench(t, db)
 		insert := func(id, metadata, lastError, parked string) {
 			_, err := db.Exec(t.Context(), `INSERT INTO {command} (command_id, saga_type, saga_id, type, payload, created_at, next_at, metadata, last_error, parked_at)
-				VALUES (?, 'transfer', ?, 'debit', '{}', ?, ?, `+metadata+`, `+lastError+`, `+parked+`)`, id, id, time.Now(), time.Now())
+				VALUES (?, 'transfer', ?, 'debit', '0', ?, ?, `+metadata+`, `+lastError+`, `+parked+`)`, id, id, time.Now(), time.Now())
 			require.NoError(t, err)
 		}
 		insert("nulls", "NULL", "NULL", "NULL")
 		insert("null-metadata", "'null'", "''", "NULL")
-		insert("parked-nulls", "NULL", "NULL", "created_at")
-		insert("parked-broken", "'[1,2'", "'why'", "created_at")
-		insert("parked-wrong", `'{"a":1}'`, "NULL", "created_at")
+		insert("parked-nulls", "NULL", "NULL", "{now}")
+		insert("parked-broken", "'[1,2'", "'why'", "{now}")
+		insert("parked-wrong", `'"wrong"'`, "NULL", "{now}")
 		insert("broken", "'[]'", "NULL", "NULL")
 		require.NoError(t, b.relay().Flush(t.Context()))
 		require.ElementsMatch(t, []string{"nulls:nulls", "null-metadata:null-metadata"}, b.delivered())
@@ -265,7 +286,7 @@ func TestP60NullAndBrokenColumnsSpoilNoList(t *testing.T) {
 		var listed []string
 		for _, p := range b.parked() {
 			require.Nil(t, p.Metadata)
-			require.Equal(t, "{}", string(p.Payload))
+			require.Equal(t, "0", string(p.Payload))
 			listed = append(listed, p.ID)
 		}
 		require.Equal(t, []string{"parked-nulls", "parked-broken", "parked-wrong", "broken"}, listed)
@@ -279,7 +300,7 @@ func TestP61CommandsOfAnEndedSagaSurviveFailingDeliveries(t *testing.T) {
 			var batch schema.Batch
 			now := time.Now()
 			batch.Add(`INSERT INTO {instance} (saga_type, saga_id, state, version, status, started_at, updated_at, ended_at)
-				VALUES ('transfer', 't1', '{}', 1, 'ended', ?, ?, ?)`, now, now, now)
+				VALUES ('transfer', 't1', '0', 1, 'ended', ?, ?, ?)`, now, now, now)
 			b.store.Put(&batch, []outbox.New{command("t1", "reversal")})
 			_, err := tx.Run(ctx, &batch)
 			return err

@@ -25,7 +25,7 @@ type Relay struct {
 	room     chan struct{} // a token for each worker
 	passing  chan struct{} // one: passes do not overlap
 	alarm    *alarm
-	reads    atomic.Int64 // of heads, so far
+	reads    atomic.Int64 // of due commands, so far
 	left     atomic.Int64 // commands left as they were, since the last pause
 	progress atomic.Int64 // commands delivered or recorded as failed
 	looking  trouble

@@ -16,7 +16,7 @@ func NewStore(d *schema.DB) *Store { return &Store{d} }
 
 // New is a command about to be stored.
 type New struct {
-	ID               string // unique among all stored commands
+	ID               string // unique among the commands not yet delivered
 	SagaType, SagaID string
 	Type             string // the stable name of its type
 	Payload          string // encoded
@@ -25,8 +25,8 @@ type New struct {
 }
 
 // Put adds to b the commands, which are delivered per saga in the order of the slice and of the
-// transactions that put them. An id that is stored already fails the batch ([schema.IsDuplicate]
-// with "command_id" on SQLite, "_id" on Postgres).
+// transactions that put them. An id that still waits or is parked fails the batch with a
+// [schema.DuplicateError].
 func (s *Store) Put(b *schema.Batch, commands []New) {
 	if len(commands) == 0 {
 		return

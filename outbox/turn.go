@@ -12,27 +12,34 @@ import (
 // recordTime is how long one try may take to record how a delivery ended.
 const recordTime = 5 * time.Second
 
+// Instead of a number of reads: how far a turn came.
+const (
+	unknown int64 = -1 // it did not end by itself
+	midway  int64 = -2 // the saga may have more to deliver
+)
+
 // turn delivers a saga's commands in order, until one is not due or fails, or until enough of them went
-// and other sagas may be waiting for room. It reports whether the saga may have one to deliver that a pass left out because of this turn.
-func (r *Relay) turn(term context.Context, c *crew, of saga, cutoff time.Time) (missed bool) {
+// and other sagas may be waiting for room. It returns the number of reads before it last looked at the
+// saga: whatever was read later may have left out something new.
+func (r *Relay) turn(term context.Context, c *crew, of saga, cutoff time.Time) (reads int64) {
 	for n := 0; n < r.cfg.BatchSize || len(r.room) < cap(r.room); n++ {
-		reads := r.reads.Load()
+		reads = r.reads.Load()
 		if term.Err() != nil || !r.locker.Held() {
-			return false
+			return reads
 		}
 		w, ok, err := r.store.head(term, of)
 		if err != nil {
-			r.left.Add(1)
-			return true
+			if term.Err() == nil && r.failing.news("reading a command") {
+				r.cfg.Logger.Warn("outbox: command unreadable", "saga", of.Type, "id", of.ID, "err", err)
+			}
+			return unknown
 		}
-		if !ok || !r.scope.knows(w.SagaType, w.Type) || w.nextAt.After(later(cutoff, r.cfg.Now())) {
-			return r.reads.Load() != reads
-		}
-		if !r.deliver(term, c, w) {
-			return r.reads.Load() != reads
+		due := ok && r.scope.knows(w.SagaType, w.Type) && !w.nextAt.After(later(cutoff, r.cfg.Now()))
+		if !due || !r.deliver(term, c, w) {
+			return reads
 		}
 	}
-	return true
+	return midway
 }
 
 func later(a, b time.Time) time.Time {

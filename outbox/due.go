@@ -2,8 +2,6 @@ package outbox
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,11 +16,12 @@ type saga struct {
 	ID   string `db:"saga_id"`
 }
 
-// head is the first waiting command of its saga.
-type head struct {
+// candidate is a command that is due, and whether it is the first waiting one of its saga.
+type candidate struct {
 	saga
 	Seq    int64
 	NextAt schema.Time `db:"next_at"`
+	First  bool
 }
 
 // scope is what a relay may deliver.
@@ -60,11 +59,6 @@ func column(values []string) schema.Rows {
 	return rows
 }
 
-// onlyHeads keeps of each saga the first waiting command. It is asked for each row by itself, so that
-// no plan looks at sagas that are not due.
-const onlyHeads = ` AND seq = (SELECT min(seq) FROM {command} AS earlier WHERE earlier.saga_type = c.saga_type
-	AND earlier.saga_id = c.saga_id AND earlier.parked_at IS NULL)`
-
 func notThese(skip []saga) (text string, arg schema.Rows) {
 	rows := make(schema.Rows, len(skip))
 	for i, s := range skip {
@@ -73,23 +67,28 @@ func notThese(skip []saga) (text string, arg schema.Rows) {
 	return " AND (saga_type, saga_id) NOT IN (SELECT t, i FROM {rows t text, i text})", rows
 }
 
-// heads reads which sagas have a command to deliver at the cutoff, in the order of its next attempt,
-// behind after and without those of skip.
-func (s *Store) heads(ctx context.Context, sc scope, cutoff time.Time, after head, skip []saga, limit int) ([]head, error) {
-	query, args := headsQuery(sc, cutoff, after, skip, limit)
-	var found []head
+// due reads commands that are to be delivered at the cutoff, in the order of their next attempt, behind
+// after and without those of the sagas of skip.
+func (s *Store) due(ctx context.Context, sc scope, cutoff time.Time, after candidate, skip []saga, limit int) ([]candidate, error) {
+	query, args := dueQuery(sc, cutoff, after, skip, limit)
+	var found []candidate
 	if err := s.db.Select(ctx, &found, query, args...); err != nil {
 		return nil, fmt.Errorf("outbox: find due commands: %w", err)
 	}
 	return found, nil
 }
 
-func headsQuery(sc scope, cutoff time.Time, after head, skip []saga, limit int) (query string, args []any) {
+// dueQuery looks for the first command of a saga as the first one at or behind the saga's place in the
+// index: asked by equality, Postgres might walk another index in the order of seq.
+func dueQuery(sc scope, cutoff time.Time, after candidate, skip []saga, limit int) (query string, args []any) {
 	known, knownArgs := sc.conditions()
 	without, withoutArg := notThese(skip)
-	query = `SELECT seq, saga_type, saga_id, next_at FROM {command} AS c
-		WHERE parked_at IS NULL AND next_at <= ? AND (next_at, seq) > (?, ?)` + known + without + onlyHeads + `
-		ORDER BY next_at, seq LIMIT ?`
+	query = `SELECT seq, saga_type, saga_id, next_at, seq = (SELECT seq FROM {command} AS f WHERE f.parked_at IS NULL
+			AND f.saga_type = c.saga_type AND f.saga_id >= c.saga_id ORDER BY f.saga_type, f.saga_id, f.seq LIMIT 1) AS first
+		FROM (SELECT seq, saga_type, saga_id, next_at FROM {command}
+			WHERE parked_at IS NULL AND next_at <= ? AND (next_at, seq) > (?, ?)` + known + without + `
+			ORDER BY next_at, seq LIMIT ?) AS c
+		ORDER BY next_at, seq`
 	return query, slices.Concat([]any{cutoff, beginning(after.NextAt.Time), after.Seq}, knownArgs, []any{withoutArg, limit})
 }
 
@@ -101,26 +100,26 @@ func beginning(t time.Time) time.Time {
 	return t
 }
 
-// next is the earliest time at which a saga outside of skip has a command to deliver, and whether
-// there is one.
-func (s *Store) next(ctx context.Context, sc scope, skip []saga) (at time.Time, ok bool, err error) {
-	query, args := nextQuery(sc, skip)
-	var next schema.Time
-	err = s.db.Get(ctx, &next, query, args...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return time.Time{}, false, nil
+// next is the earliest time until latest at which a saga outside of skip has a command to deliver, else
+// latest.
+func (s *Store) next(ctx context.Context, sc scope, latest time.Time, skip []saga) (time.Time, error) {
+	const page = 100
+	var last candidate
+	for {
+		found, err := s.due(ctx, sc, latest, last, skip, page)
+		if err != nil {
+			return latest, err
+		}
+		for _, c := range found {
+			if c.First {
+				return c.NextAt.Time, nil
+			}
+		}
+		if len(found) < page {
+			return latest, nil
+		}
+		last = found[page-1]
 	}
-	if err != nil {
-		return time.Time{}, false, fmt.Errorf("outbox: find the next command: %w", err)
-	}
-	return next.Time, true, nil
-}
-
-func nextQuery(sc scope, skip []saga) (query string, args []any) {
-	known, args := sc.conditions()
-	without, withoutArg := notThese(skip)
-	return `SELECT next_at FROM {command} AS c WHERE parked_at IS NULL` + known + without + onlyHeads + `
-		ORDER BY next_at, seq LIMIT 1`, append(args, withoutArg)
 }
 
 // Kind is what a relay must know to deliver a command.
