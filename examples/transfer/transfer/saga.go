@@ -1,6 +1,8 @@
 package transfer
 
 import (
+	"fmt"
+
 	"github.com/shopspring/decimal"
 
 	"github.com/norn-go/norn/saga"
@@ -71,4 +73,13 @@ func Options() []saga.Option {
 		saga.OnDeadline(PaymentTimeout, (*TransferSaga).OnPaymentTimeout, saga.Ends()),
 		saga.OnDeadline(CreditTimeout, (*TransferSaga).OnCreditTimeout, saga.Ends()),
 	}
+}
+
+// Of reads the state of a stored transfer.
+func Of(i saga.Instance) (TransferSaga, error) {
+	var s TransferSaga
+	if err := (saga.JSON{}).Unmarshal(i.State, &s); err != nil {
+		return TransferSaga{}, fmt.Errorf("transfer: state of %s: %w", i.Key, err)
+	}
+	return s, nil
 }
