@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -469,9 +470,9 @@ func TestP85StopInEachPhaseLosesAndDoublesNothing(t *testing.T) {
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				calls := 0
+				var calls atomic.Int64
 				step := func() {
-					if calls++; calls > phase {
+					if calls.Add(1) > int64(phase) {
 						cancel()
 					}
 				}
