@@ -25,7 +25,7 @@ func (e *Engine) match(ctx context.Context, q querier, m Message, routes []*rout
 		found, err := e.pairs(r, m)
 		errs = append(errs, err)
 		pairs[r] = found
-		for _, name := range r.def.names() {
+		for _, name := range r.def.Names() {
 			for _, p := range found {
 				lookups = append(lookups, lookup{name, p.property, p.value})
 			}
@@ -51,7 +51,7 @@ func (e *Engine) targets(r *route, m Message, pairs []pair, found []candidate) [
 	var ended *Key
 	for _, c := range found {
 		switch {
-		case !slices.Contains(r.def.names(), c.Type):
+		case !slices.Contains(r.def.Names(), c.Type):
 		case c.Status == statusOpen:
 			live = append(live, target{key: Key{c.Type, c.ID}})
 		default:

@@ -91,8 +91,8 @@ func (d *Definition) Services() []reflect.Type {
 	return types
 }
 
-// names are the type's name and those it had before.
-func (d *Definition) names() []string { return append([]string{d.name}, d.aliases...) }
+// Names are the type's name and those it had before ([Named] with aliases).
+func (d *Definition) Names() []string { return append([]string{d.name}, d.aliases...) }
 
 func (d *Definition) fail(format string, args ...any) {
 	d.errs = append(d.errs, fmt.Errorf("saga: %s: %w", d.name, fmt.Errorf(format, args...)))

@@ -64,7 +64,7 @@ func New(db *schema.DB, cfg Config, defs ...*Definition) (*Engine, error) {
 }
 
 func (e *Engine) add(d *Definition) (errs []error) {
-	for _, name := range d.names() {
+	for _, name := range d.Names() {
 		if other := e.byType[name]; other != nil {
 			errs = append(errs, fmt.Errorf("saga: %s: the name %q is taken by the saga type of %v", d.name, name, other.state))
 			continue
