@@ -1,0 +1,98 @@
+package fxmodule
+
+import (
+	"cmp"
+	"database/sql"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/norn-go/norn/config"
+	"github.com/norn-go/norn/outbox"
+	"github.com/norn-go/norn/saga"
+	"go.uber.org/fx"
+)
+
+// checked is what the application registered, found right as far as it can be told without running anything.
+type checked struct {
+	source      *config.Source
+	config      config.Config
+	definitions []*saga.Definition
+	namings     []saga.Naming
+	given       *sqlx.DB // the application's database; nil: norn opens one
+}
+
+type checkIn struct {
+	fx.In
+	Settings *settings
+	Sagas    []declared       `group:"norn.declared"`
+	Commands []commandHandler `group:"norn.commands"`
+	Names    []named          `group:"norn.names"`
+	SQL      *sql.DB          `optional:"true"`
+	SQLX     *sqlx.DB         `optional:"true"`
+}
+
+// check reports all mistakes at once: those of settings, saga types, names and command handlers.
+func check(in checkIn) (*checked, error) {
+	slices.SortFunc(in.Sagas, func(a, b declared) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(in.Commands, func(a, b commandHandler) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(in.Names, func(a, b named) int { return cmp.Compare(a.order, b.order) })
+
+	c := &checked{source: in.Settings.source, config: in.Settings.config}
+	errs := []error{in.Settings.err}
+	for _, d := range in.Sagas {
+		errs = append(errs, d.check())
+		if d.err == nil {
+			c.definitions = append(c.definitions, d.definition)
+		}
+	}
+	for _, n := range in.Names {
+		c.namings = append(c.namings, n.namings...)
+	}
+	errs = append(errs, c.rehearse(in.Commands))
+	if in.Settings.err == nil {
+		given, err := c.choose(in.SQL, in.SQLX)
+		c.given = given
+		errs = append(errs, c.checkEnabled(), err)
+	}
+	return c, errors.Join(errs...)
+}
+
+// rehearse makes engine and router without a database and with stand-ins for all services, for the mistakes they find.
+func (c *checked) rehearse(commands []commandHandler) error {
+	var errs []error
+	var handlers []any
+	for _, h := range commands {
+		if h.err != nil {
+			errs = append(errs, h.err)
+			continue
+		}
+		handlers = append(handlers, h.plain(nil))
+	}
+	standIn := func(t reflect.Type) (any, bool) { return t, true }
+	engine, err := saga.New(nil, saga.Config{Names: c.namings, Service: standIn}, c.definitions...)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	defer engine.Close()
+	_, err = outbox.NewRouter(engine.Types(), handlers...)
+	return errors.Join(append(errs, err)...)
+}
+
+func (c *checked) checkEnabled() error {
+	if c.config.Deadline.Enabled {
+		return nil
+	}
+	var errs []error
+	for _, d := range c.definitions {
+		if names := d.Deadlines(); len(names) > 0 {
+			errs = append(errs, fmt.Errorf("fxmodule: saga.deadline.enabled is false, but %s declares the deadlines %s: take them out, "+
+				"or leave deadlines enabled and set saga.deadline.polling.enabled to false, so that another node fires them",
+				d.Name(), strings.Join(names, ", ")))
+		}
+	}
+	return errors.Join(errs...)
+}

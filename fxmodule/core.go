@@ -1,0 +1,89 @@
+package fxmodule
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/norn-go/norn/deadline"
+	"github.com/norn-go/norn/outbox"
+	"github.com/norn-go/norn/saga"
+	"go.uber.org/fx"
+)
+
+// core is the engine with what it shares with poller and relay, or why there is none.
+type core struct {
+	engine *saga.Engine
+	due    *deadline.Signal
+	sent   *outbox.Signal
+	err    error
+}
+
+type coreIn struct {
+	fx.In
+	Checked      *checked
+	DB           *database
+	Node         *node
+	Injected     []injected    `group:"norn.injected"`
+	Interceptors []interceptor `group:"norn.interceptors"`
+}
+
+func newCore(in coreIn) *core {
+	slices.SortFunc(in.Interceptors, func(a, b interceptor) int { return cmp.Compare(a.order, b.order) })
+	var interceptors []saga.Interceptor
+	for _, i := range in.Interceptors {
+		interceptors = append(interceptors, i.fn)
+	}
+	c := &core{due: deadline.NewSignal(), sent: outbox.NewSignal()}
+	cfg := in.Checked.config
+	c.engine, c.err = saga.New(in.DB.DB, saga.Config{
+		Workers:           cfg.Workers,
+		Names:             in.Checked.namings,
+		Service:           lookup(in.Injected),
+		Interceptors:      interceptors,
+		Signal:            c.due,
+		Outbox:            c.sent,
+		Clock:             in.DB.clock,
+		MeasureEvery:      cfg.Deadline.LeaseTTL / 3,
+		EventRetention:    cfg.Event.Retention,
+		InstanceRetention: cfg.Instance.Retention,
+		ValueLimit:        cfg.Limits.Value,
+		PayloadLimit:      cfg.Limits.Payload,
+		Listen:            cfg.Wake.Listen,
+		Logger:            in.Node.log,
+	}, in.Checked.definitions...)
+	if c.err != nil {
+		c.err = errors.Join(c.err, in.DB.Close())
+		return c
+	}
+	housekeeping := background{run: c.engine.Run}
+	in.Node.add(part{
+		name:  "engine",
+		share: 3,
+		start: func(context.Context) error {
+			housekeeping.start()
+			return nil
+		},
+		stop: func() error {
+			err := housekeeping.stop()
+			c.engine.Close()
+			return err
+		},
+	})
+	return c
+}
+
+func lookup(all []injected) func(reflect.Type) (any, bool) {
+	return func(t reflect.Type) (any, bool) {
+		for _, i := range all {
+			if v, ok := i.services[t]; ok {
+				return v.Interface(), true
+			}
+		}
+		return nil, false
+	}
+}
+
+func provideEngine(c *core) (*saga.Engine, error) { return c.engine, c.err }

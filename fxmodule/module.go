@@ -1,0 +1,35 @@
+package fxmodule
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"go.uber.org/fx"
+)
+
+// Module is norn in an fx application: settings, database, tables, engine, relay and poller. It belongs into an
+// application once.
+//
+// With database.url set norn opens that database; else the application provides a *sql.DB or a *sqlx.DB, which stays
+// its own. A *slog.Logger is used if the application provides one, else slog.Default.
+var Module = fx.Options(
+	fx.Provide(newNode, load, check, openDatabase, newCore, newRunners, fx.Private),
+	fx.Provide(provideSource, provideConfig, provideDB, provideEngine, provideRelay, providePoller),
+	fx.Invoke(func(*runners) {}),
+)
+
+// order numbers what is registered: the values of an fx group come in no order.
+var order atomic.Int64
+
+// logging is the application's logger, if it has one.
+type logging struct {
+	fx.In
+	Given *slog.Logger `optional:"true"`
+}
+
+func (l logging) logger() *slog.Logger {
+	if l.Given != nil {
+		return l.Given
+	}
+	return slog.Default()
+}

@@ -1,0 +1,96 @@
+package fxmodule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/norn-go/norn/config"
+	"go.uber.org/fx"
+)
+
+// ConfigFile names the YAML file of the settings; an empty path means that there is none. Without this option it is the
+// file that the environment variable NORN_CONFIG names, else norn.yaml in the working directory if there is one, else
+// none. Two ConfigFiles in an application stop the start.
+func ConfigFile(path string) fx.Option {
+	return fx.Supply(fx.Annotated{Group: "norn.files", Target: configFile(path)})
+}
+
+// Override sets a key to a value written as in an environment variable. It beats the environment and the file: for
+// command-line flags. An empty value changes nothing; of several for a key the one made last counts.
+func Override(key, value string) fx.Option {
+	return fx.Supply(fx.Annotated{Group: "norn.overrides", Target: override{order.Add(1), key, value}})
+}
+
+type configFile string
+
+type override struct {
+	order      int64
+	key, value string
+}
+
+// settings are the settings as far as they could be read, and all that is wrong with them.
+type settings struct {
+	source *config.Source // nil: the file could not be read
+	config config.Config
+	err    error
+}
+
+type settingsIn struct {
+	fx.In
+	Files     []configFile `group:"norn.files"`
+	Overrides []override   `group:"norn.overrides"`
+}
+
+func load(in settingsIn) *settings {
+	file, err := fileOf(in.Files)
+	if err != nil {
+		return &settings{err: err}
+	}
+	slices.SortFunc(in.Overrides, func(a, b override) int { return cmp.Compare(a.order, b.order) })
+	var opts []config.Option
+	for _, o := range in.Overrides {
+		opts = append(opts, config.Override(o.key, o.value))
+	}
+	s := &settings{}
+	if s.source, s.err = config.Load(file, opts...); s.err == nil {
+		s.config, s.err = s.source.Norn()
+	}
+	return s
+}
+
+const (
+	fileEnv     = "NORN_CONFIG"
+	defaultFile = "norn.yaml"
+)
+
+func fileOf(given []configFile) (string, error) {
+	if len(given) > 1 {
+		slices.Sort(given)
+		return "", fmt.Errorf("fxmodule: ConfigFile is given %d times: %q: want one file", len(given), given)
+	}
+	if len(given) == 1 {
+		return string(given[0]), nil
+	}
+	if file := os.Getenv(fileEnv); file != "" {
+		return file, nil
+	}
+	switch _, err := os.Stat(defaultFile); {
+	case errors.Is(err, os.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("fxmodule: %w", err)
+	}
+	return defaultFile, nil
+}
+
+func provideSource(s *settings) (*config.Source, error) {
+	if s.source == nil {
+		return nil, s.err
+	}
+	return s.source, nil
+}
+
+func provideConfig(s *settings) (config.Config, error) { return s.config, s.err }
