@@ -124,4 +124,3 @@ type commandInterceptor struct {
 	order int64
 	fn    outbox.Interceptor
 }
-

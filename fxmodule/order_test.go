@@ -31,4 +31,3 @@ func (o *Order) OnOrdered(e Ordered, deadlines saga.Deadlines) {
 func (o *Order) OnPaid(_ Paid, commands saga.Commands) { commands.Send(Ship{o.ID}) }
 
 func (o *Order) OnUnpaid(commands saga.Commands) { commands.Send(Remind{o.ID}) }
-

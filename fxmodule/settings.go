@@ -74,6 +74,11 @@ func fileOf(given []configFile) (string, error) {
 	if len(given) == 1 {
 		return string(given[0]), nil
 	}
+	return DefaultConfigFile()
+}
+
+// DefaultConfigFile is the file that an application without a [ConfigFile] reads; empty: there is none.
+func DefaultConfigFile() (string, error) {
 	if file := os.Getenv(fileEnv); file != "" {
 		return file, nil
 	}
