@@ -55,11 +55,22 @@ func (d *DB) command() string {
 	if address == "" {
 		address = "URL"
 	}
-	command := "norn schema up --database " + Redacted(address)
+	command := "norn schema up --database " + quoted(Redacted(address))
 	if d.names.Prefix != "" {
 		command += " --table-prefix " + d.names.Prefix
 	}
+	if d.names != (Names{Prefix: d.names.Prefix}).resolved() {
+		command += " --config FILE"
+	}
 	return command
+}
+
+// quoted is text as one word of a shell.
+func quoted(text string) string {
+	if !strings.ContainsAny(text, " \t&;|<>()$`\\\"'*?[]#~!{}") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func versions(ctx context.Context, d *DB) (current, latest int64, err error) {
