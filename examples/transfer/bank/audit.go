@@ -41,3 +41,11 @@ func Count(ctx context.Context, db *schema.DB) (Money, error) {
 	}
 	return m, nil
 }
+
+// Overdue counts the confirmations that should have been delivered by now.
+func Overdue(ctx context.Context, db *schema.DB) (n int64, err error) {
+	if err := db.Get(ctx, &n, "SELECT count(*) FROM bank_confirmation WHERE due_at <= {now}"); err != nil {
+		return 0, fmt.Errorf("bank: confirmations: %w", err)
+	}
+	return n, nil
+}

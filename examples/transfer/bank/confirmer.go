@@ -96,8 +96,9 @@ type confirmation struct {
 	Command    string
 }
 
-// Deliver delivers confirmations that are due, some hundred at most, and returns how many. One that fails
-// does not keep others from being delivered.
+// Deliver delivers confirmations that are due, some hundred at most, and returns how many were due. One that
+// fails does not keep others from being delivered. They are removed only after their events were handled, so each
+// is delivered at least once.
 func (c *Confirmer) Deliver(ctx context.Context) (int, error) {
 	var due []confirmation
 	err := c.bank.db.Select(ctx, &due, `SELECT transfer_id, command FROM bank_confirmation
@@ -115,10 +116,15 @@ func (c *Confirmer) Deliver(ctx context.Context) (int, error) {
 		})
 	}
 	_ = group.Wait() // errors are in errs
-	return len(due), errors.Join(errs...)
+	var delivered schema.Rows
+	for i, owed := range due {
+		if errs[i] == nil {
+			delivered = append(delivered, []any{owed.TransferID, owed.Command})
+		}
+	}
+	return len(due), errors.Join(append(errs, c.remove(ctx, delivered))...)
 }
 
-// confirm removes the confirmation only after its event was handled, so it is delivered at least once.
 func (c *Confirmer) confirm(ctx context.Context, owed confirmation) error {
 	var event any = transfer.DebitConfirmed{TransferID: owed.TransferID}
 	if owed.Command == credit {
@@ -127,9 +133,17 @@ func (c *Confirmer) confirm(ctx context.Context, owed confirmation) error {
 	if err := c.to.Handle(ctx, event, saga.WithID("confirmed/"+owed.Command+"/"+owed.TransferID)); err != nil {
 		return fmt.Errorf("bank: confirm %s %s: %w", owed.Command, owed.TransferID, err)
 	}
-	_, err := c.bank.db.Exec(ctx, "DELETE FROM bank_confirmation WHERE transfer_id = ? AND command = ?", owed.TransferID, owed.Command)
+	return nil
+}
+
+func (c *Confirmer) remove(ctx context.Context, delivered schema.Rows) error {
+	if len(delivered) == 0 {
+		return nil
+	}
+	_, err := c.bank.db.Exec(ctx, `DELETE FROM bank_confirmation WHERE (transfer_id, command) IN
+		(SELECT a, b FROM {rows a text, b text})`, delivered)
 	if err != nil {
-		return fmt.Errorf("bank: confirm %s %s: %w", owed.Command, owed.TransferID, err)
+		return fmt.Errorf("bank: remove confirmations: %w", err)
 	}
 	return nil
 }
