@@ -95,6 +95,15 @@ func TestP40StaleResignationLeavesTheNewTerm(t *testing.T) {
 	})
 }
 
+func TestP40DeposedHolderThatDoesNotKnowItYetReleasesNothing(t *testing.T) {
+	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
+		_, stop := holding(t, locker(db))
+		usurper := takeOver(t, db)
+		require.NoError(t, stop())
+		require.Equal(t, usurper, row(t, db))
+	})
+}
+
 func TestP40RenewalDelayedToTheLastMomentKeepsTheLease(t *testing.T) {
 	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
 		work, stop := holding(t, locker(db))
@@ -304,6 +313,28 @@ func TestP64EveryLoopBeatsAgainAfterARestartOfTheDatabase(t *testing.T) {
 			require.True(t, l.Held())
 			require.True(t, row(t, db).Expires.After(before))
 		}
+	})
+}
+
+func TestP64PoolFullOfBrokenConnectionsCostsNoLease(t *testing.T) {
+	address := schematest.URL(t, "postgres")
+	synctest.Test(t, func(t *testing.T) {
+		db, sever := severable(t, address)
+		l := locker(db)
+		defer running(t, l)()
+		synctest.Wait()
+		var idle []*schema.Conn
+		for range db.Stats().MaxOpenConnections - 1 {
+			conn, err := db.Reserve(t.Context())
+			require.NoError(t, err)
+			idle = append(idle, conn)
+		}
+		for _, conn := range idle {
+			require.NoError(t, conn.Close())
+		}
+		sever()
+		time.Sleep(2 * ttl)
+		require.EqualValues(t, 1, l.Term())
 	})
 }
 
