@@ -128,7 +128,11 @@ func probe(ctx context.Context, d *DB) error {
 
 func migrate(ctx context.Context, d *DB) error {
 	if d.writer == nil {
-		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(d.lockID()), lock.WithLockTimeout(1, 300))
+		id, err := d.lockID(ctx)
+		if err != nil {
+			return err
+		}
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockID(id), lock.WithLockTimeout(1, 300))
 		if err != nil {
 			return err
 		}
@@ -145,11 +149,16 @@ func migrate(ctx context.Context, d *DB) error {
 	return errors.Join(up(ctx, d, database.DialectSQLite3), guard.Close())
 }
 
-// lockID is another number for each version table, so that installations do not wait for each other.
-func (d *DB) lockID() int64 {
+// lockID is another number for each version table and schema, so that installations do not wait for each
+// other.
+func (d *DB) lockID(ctx context.Context) (int64, error) {
+	var space sql.NullString
+	if err := d.QueryRowContext(ctx, "SELECT current_schema()").Scan(&space); err != nil {
+		return 0, d.classify(err)
+	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(d.names.versionTable()))
-	return int64(h.Sum32())
+	_, _ = h.Write([]byte(space.String + "." + d.names.versionTable()))
+	return int64(h.Sum32()), nil
 }
 
 func up(ctx context.Context, d *DB, kind database.Dialect, opts ...goose.ProviderOption) error {
