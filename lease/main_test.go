@@ -6,10 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/norn-go/norn/lease"
-	"github.com/norn-go/norn/schema"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/norn-go/norn/lease"
+	"github.com/norn-go/norn/schema"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,6 @@ package poller_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -56,7 +55,6 @@ func example(ctx context.Context) (p *poller.Poller, r *reminders, closeAll func
 		return err
 	}))
 	r = &reminders{db: db, store: store}
-	quiet := slog.New(slog.DiscardHandler)
 	p, err = poller.New(store, lease.New(db, "invoices", lease.Config{Logger: quiet}), r, poller.Config{Logger: quiet})
 	check(err)
 	return p, r, func() { check(db.Close()); check(os.RemoveAll(dir)) }

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/schema"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,6 +25,8 @@ const (
 	interval = 10 * time.Second
 	sagaType = "transfer-saga"
 )
+
+var quiet = slog.New(slog.DiscardHandler)
 
 // timer is the only kind of deadline that the dispatcher of these tests knows.
 var timer = deadline.Kind{Type: sagaType, Name: "timer"}
@@ -49,7 +52,7 @@ func newNode(t *testing.T, db *schema.DB, opts ...option) *node {
 	t.Helper()
 	n := &node{db: db, store: deadline.NewStore(db), signal: deadline.NewSignal()}
 	cfg := poller.Config{
-		Interval: interval, BatchSize: 10, Signal: n.signal, Logger: slog.New(slog.DiscardHandler),
+		Interval: interval, BatchSize: 10, Signal: n.signal, Logger: quiet,
 		Retry: retry.Policy{MaxAttempts: 3, Initial: time.Second, Max: time.Minute},
 	}
 	for _, opt := range opts {

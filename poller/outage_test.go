@@ -10,10 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/schema"
-	"github.com/stretchr/testify/require"
 )
 
 func TestP46PollersGoOnAfterEveryStall(t *testing.T) {

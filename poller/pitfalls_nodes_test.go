@@ -7,12 +7,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestP36StopBetweenSelectAndClaimLeavesNothingAcquired(t *testing.T) {
@@ -155,7 +156,7 @@ func TestP45SelectedRowsBehindASlowHandlerAreNotHeldAfterTheLeaseIsLost(t *testi
 		}
 		release := make(chan struct{})
 		n := newNode(t, db, beforeClaim(func(context.Context, deadline.Due) error { <-release; return nil }))
-		slow, err := poller.New(n.store, n.locker, kinded{n, kinds}, poller.Config{Interval: interval, BatchSize: 10})
+		slow, err := poller.New(n.store, n.locker, kinded{n, kinds}, poller.Config{Interval: interval, BatchSize: 10, Logger: quiet})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestP13FailureSkipsNothing(t *testing.T) {
@@ -77,7 +78,7 @@ func TestP16LoopCanBeStoppedAndStartedFiveTimes(t *testing.T) {
 func TestP16SweepAfterAPanicInASweepRuns(t *testing.T) {
 	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
 		n := newNode(t, db)
-		p, err := poller.New(n.store, n.locker, &fragile{node: n}, poller.Config{Interval: interval, Signal: n.signal})
+		p, err := poller.New(n.store, n.locker, &fragile{node: n}, poller.Config{Interval: interval, Signal: n.signal, Logger: quiet})
 		require.NoError(t, err)
 		put(t, db, time.Now(), "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/norn-go/norn/schema"
 	"github.com/stretchr/testify/require"
+
+	"github.com/norn-go/norn/schema"
 )
 
 func TestP59SweepReadsThroughThePartialIndexAndSortsNothing(t *testing.T) {

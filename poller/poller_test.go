@@ -8,13 +8,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestNewReportsEveryMistakeTogether(t *testing.T) {
@@ -122,7 +123,7 @@ func TestDispatcherThatHandlesNothingNeverSpins(t *testing.T) {
 		var calls atomic.Int32
 		ignore := errors.New("ignored")
 		n := newNode(t, db, beforeClaim(func(context.Context, deadline.Due) error { calls.Add(1); return ignore }))
-		lazy, err := poller.New(n.store, n.locker, ignoring{n, ignore}, poller.Config{Interval: interval, Signal: n.signal})
+		lazy, err := poller.New(n.store, n.locker, ignoring{n, ignore}, poller.Config{Interval: interval, Signal: n.signal, Logger: quiet})
 		require.NoError(t, err)
 		put(t, db, time.Now(), "a")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -15,9 +15,10 @@ import (
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 	"github.com/mattn/go-sqlite3"
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 // tap sits between a pool and the driver of a real database: it sees the statements, and can make the
@@ -152,4 +153,16 @@ func (c tapConn) ExecContext(ctx context.Context, query string, args []driver.Na
 		return nil, err
 	}
 	return c.fullConn.ExecContext(ctx, query, args)
+}
+
+func (c tapConn) IsValid() bool {
+	v, ok := c.fullConn.(driver.Validator)
+	return !ok || v.IsValid()
+}
+
+func (c tapConn) ResetSession(ctx context.Context) error {
+	if r, ok := c.fullConn.(driver.SessionResetter); ok {
+		return r.ResetSession(ctx)
+	}
+	return nil
 }
