@@ -68,6 +68,32 @@ func TestP50OneUndecodableRowDoesNotStopOthers(t *testing.T) {
 	})
 }
 
+func TestP50PagesPassOverWhatHasToWait(t *testing.T) {
+	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
+		b := newBench(t, db)
+		b.failing(failOn("poison"))
+		b.run(b.relay(func(c *outbox.Config) {
+			c.BatchSize, c.Retry = 10, retry.Policy{MaxAttempts: 2, Initial: time.Hour, Max: time.Hour}
+		}))
+		b.send(command("bad", "poison"))
+		synctest.Wait()
+		var behind []outbox.New
+		for i := range 95 {
+			behind = append(behind, command("bad", fmt.Sprint("behind", i)))
+		}
+		b.send(behind...)
+		synctest.Wait()
+		b.send(command("good", "g1"), command("better", "g2"))
+		synctest.Wait()
+		require.Equal(t, []string{"g1"}, b.of("good"))
+		require.Equal(t, []string{"g2"}, b.of("better"))
+		require.Empty(t, b.of("bad"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		require.Len(t, b.of("bad"), 95)
+	})
+}
+
 // router makes a router whose only handler tells the bench.
 func (b *bench) router(names types) *outbox.Router {
 	b.t.Helper()
