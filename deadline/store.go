@@ -42,6 +42,9 @@ func (s *Store) Put(b *schema.Batch, deadlines []New) {
 	for i, d := range deadlines {
 		rows[i] = []any{d.Type, d.ID, d.Name, d.Token, d.PublicID, d.Due, text(d.PayloadType), text(d.Payload)}
 	}
+	if s.db.Dialect() == "sqlite" { // its unique indexes are checked row by row: names may exchange public ids
+		b.Add("DELETE FROM {deadline} WHERE (saga_type, saga_id, name) IN (SELECT type, id, name FROM {rows type text, id text, name text})", keys(deadlines))
+	}
 	b.Add(`INSERT INTO {deadline} (saga_type, saga_id, name, token, public_id, due_at, next_at, payload_type, payload)
 		SELECT type, id, name, token, public_id, due, due, payload_type, payload
 		FROM {rows type text, id text, name text, token text, public_id text, due time, payload_type text, payload text} WHERE true
@@ -49,6 +52,14 @@ func (s *Store) Put(b *schema.Batch, deadlines []New) {
 			token = excluded.token, public_id = excluded.public_id, mode = 'handler', keep_on_end = false,
 			due_at = excluded.due_at, next_at = excluded.next_at, payload_type = excluded.payload_type, payload = excluded.payload,
 			metadata = NULL, attempts = 0, last_error = NULL, parked_at = NULL`, rows)
+}
+
+func keys(deadlines []New) schema.Rows {
+	rows := make(schema.Rows, len(deadlines))
+	for i, d := range deadlines {
+		rows[i] = []any{d.Type, d.ID, d.Name}
+	}
+	return rows
 }
 
 func text(s *string) sql.NullString {

@@ -55,10 +55,16 @@ func TestCase0103FailedHandlerLeavesNothing(t *testing.T) {
 func TestCase0104RescheduledNameIsReplaced(t *testing.T) {
 	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
 		s := newStage(t, db, saga.Config{})
-		s.begin("1", func(sc Scene) error { sc.Schedule("parcel", 30*time.Minute, deadline.WithPayload(Parcel{Text: "old"})); return nil })
+		s.begin("1", func(sc Scene) error {
+			sc.Schedule("parcel", 30*time.Minute, deadline.WithPayload(Parcel{Text: "old"}))
+			return nil
+		})
 		first := s.pending("1")
 		s.exec("UPDATE {deadline} SET attempts = 3, last_error = 'x', parked_at = next_at")
-		s.next("1", func(sc Scene) error { sc.Schedule("parcel", 5*time.Minute, deadline.WithPayload(Parcel{Text: "new"})); return nil })
+		s.next("1", func(sc Scene) error {
+			sc.Schedule("parcel", 5*time.Minute, deadline.WithPayload(Parcel{Text: "new"}))
+			return nil
+		})
 		second := s.pending("1")
 		require.Len(t, second, 1)
 		require.Equal(t, s.Now().Add(5*time.Minute), second[0].Due.Time)

@@ -29,6 +29,9 @@ func (e *Engine) commit(ctx context.Context, in invocation) error {
 		})
 		if err == nil {
 			e.committed(out)
+			if unknown { // an attempt before this one may have committed, and woke nobody
+				e.Wake()
+			}
 			return nil
 		}
 		if duplicate := in.duplicate(err); duplicate != nil {

@@ -52,7 +52,7 @@ func (e *Engine) targets(r *route, m Message, pairs []pair, found []candidate) [
 	for _, c := range found {
 		switch {
 		case !slices.Contains(r.def.Names(), c.Type):
-		case c.Status == statusOpen:
+		case !c.Ended:
 			live = append(live, target{key: Key{c.Type, c.ID}})
 		default:
 			ended = &Key{c.Type, c.ID}

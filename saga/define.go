@@ -47,7 +47,7 @@ func Define[S any](name string, opts ...Option) (*Definition, error) {
 	}
 	if d.state.Kind() != reflect.Struct {
 		d.fail("the state type %v is not a struct", d.state)
-	} else if err := storable(d.state); err != nil {
+	} else if err := storable(d.state, true); err != nil {
 		d.fail("the state type %v cannot be stored: %w", d.state, err)
 	}
 	for _, opt := range opts {

@@ -151,19 +151,19 @@ func (e *Engine) wakeOthers() {
 	}
 }
 
-type insideKey struct{}
+type insideKey struct{ db *schema.DB }
 
 // inside marks ctx as that of a running handler.
 func (e *Engine) inside(ctx context.Context) context.Context {
-	return context.WithValue(ctx, insideKey{}, e)
+	return context.WithValue(ctx, insideKey{e.db}, true)
 }
 
-// ErrNested is an event given to an engine by one of its own handlers. It would wait for itself: send a command
-// instead, or handle the event after the commit.
+// ErrNested is an event given to an engine by one of its own handlers, or by those of another engine on the same
+// [schema.DB]. It would wait for itself: send a command instead, or handle the event after the commit.
 var ErrNested = errors.New("saga: an event cannot be handled from inside a handler")
 
 func (e *Engine) refuseNested(ctx context.Context) error {
-	if ctx.Value(insideKey{}) == e {
+	if ctx.Value(insideKey{e.db}) != nil {
 		return ErrNested
 	}
 	return nil

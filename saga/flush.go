@@ -79,7 +79,9 @@ func (in *invocation) newDeadlines(operations []deadline.Operation) (news []dead
 	var errs []error
 	for _, op := range operations {
 		if op.Cancel {
-			cancelled = append(cancelled, op.Name)
+			if checkName("name", op.Name) == nil { // under no other name is anything stored
+				cancelled = append(cancelled, op.Name)
+			}
 			continue
 		}
 		d, err := in.newDeadline(op)
@@ -190,23 +192,27 @@ func (e *Engine) encode(v any) (name, text string, err error) {
 func (in *invocation) changedPairs(a *attempt) (added, removed []pair, err error) {
 	var errs []error
 	for _, p := range a.buffers.order {
-		if !a.buffers.associations[p] {
-			removed = append(removed, p)
-			continue
-		}
-		err := checkName("property", p.property)
-		if err == nil && p.value == "" {
-			err = errors.New("the value is empty")
-		}
-		if err == nil {
-			err = in.engine.checkValue("value", p.value)
-		}
-		if err != nil {
+		err := in.engine.checkPair(p)
+		switch {
+		case a.buffers.associations[p] && err != nil:
 			errs = append(errs, fmt.Errorf("association %q: %w", p.property, err))
+		case a.buffers.associations[p]:
+			added = append(added, p)
+		case err == nil: // what cannot be stored is not there to be removed
+			removed = append(removed, p)
 		}
-		added = append(added, p)
 	}
 	return added, removed, errors.Join(errs...)
+}
+
+func (e *Engine) checkPair(p pair) error {
+	if err := checkName("property", p.property); err != nil {
+		return err
+	}
+	if p.value == "" {
+		return errors.New("the value is empty")
+	}
+	return e.checkValue("value", p.value)
 }
 
 func (in *invocation) flushPairs(b *schema.Batch, a *attempt, ended bool, added, removed []pair) {
@@ -217,7 +223,7 @@ func (in *invocation) flushPairs(b *schema.Batch, a *attempt, ended bool, added,
 	switch {
 	case ended && a.born:
 		in.engine.store.dissociateAllBut(b, in.key, a.pairs[:1])
-		in.engine.store.associate(b, in.key, a.pairs[:1], exclusive)
+		in.engine.store.associate(b, in.key, a.pairs[:1], exclusive, true)
 	case ended:
 		in.engine.store.dissociateEnded(b, in.key)
 	case a.born:
@@ -225,10 +231,10 @@ func (in *invocation) flushPairs(b *schema.Batch, a *attempt, ended bool, added,
 		if a.row != nil {
 			in.engine.store.dissociateAllBut(b, in.key, own)
 		}
-		in.engine.store.associate(b, in.key, own, exclusive)
+		in.engine.store.associate(b, in.key, own, exclusive, false)
 	default:
 		in.engine.store.dissociate(b, in.key, removed)
-		in.engine.store.associate(b, in.key, added, nil)
+		in.engine.store.associate(b, in.key, added, nil, false)
 	}
 }
 

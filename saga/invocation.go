@@ -34,13 +34,18 @@ type outcome struct {
 }
 
 // attempt runs the invocation once inside tx: load under lock, claim or look for the event id, call the
-// handler with fresh buffers, flush. Nothing of it survives an error, for tx is rolled back.
-func (in *invocation) attempt(ctx context.Context, tx *schema.Tx) (outcome, error) {
+// handler with fresh buffers, flush. Nothing of it survives an error, for tx is rolled back. A panic on
+// the way, such as of a type's own MarshalJSON, is an error.
+func (in *invocation) attempt(ctx context.Context, tx *schema.Tx) (out outcome, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			out, err = outcome{}, panicked("", r)
+		}
+	}()
 	var pairs []pair
 	var eventID string
 	if in.event != nil {
 		eventID = in.event.ID
-		var err error
 		if pairs, err = in.engine.pairs(in.route, *in.event); err != nil {
 			return outcome{}, err
 		}
@@ -148,9 +153,10 @@ func (in *invocation) run(ctx context.Context, tx *schema.Tx, a attempt) (outcom
 
 // call runs the handler; a panic is an error with its stack.
 func (a *attempt) call(e *Engine, ctx context.Context, tx *schema.Tx, event *Message) (err error) {
+	defer a.buffers.seal()
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic in %s: %v\n%s", a.handler.label, r, debug.Stack())
+			err = panicked(" in "+a.handler.label, r)
 		}
 	}()
 	c := &call{
@@ -163,6 +169,14 @@ func (a *attempt) call(e *Engine, ctx context.Context, tx *schema.Tx, event *Mes
 		c.metadata = merged(nil, event.Metadata)
 	}
 	return a.handler.call(c)
+}
+
+// panicked is a panic as an error. A panic with an error, as of sqlx.MustExec, wraps it.
+func panicked(where string, r any) error {
+	if cause, ok := r.(error); ok {
+		return fmt.Errorf("panic%s: %w\n%s", where, cause, debug.Stack())
+	}
+	return fmt.Errorf("panic%s: %v\n%s", where, r, debug.Stack())
 }
 
 // ErrUnknownOutcome is a commit whose answer was lost and that could not be looked up in the caller's
@@ -181,7 +195,7 @@ func (in *invocation) duplicate(err error) *error {
 	case in.event != nil && schema.IsDuplicate(err, "event_id"):
 		in.engine.counts.duplicates.Add(1)
 		return &result
-	case in.event != nil && in.start && !schema.IsDuplicate(err, "public_id") && !schema.IsDuplicate(err, "command"):
+	case in.event != nil && in.start && !schema.IsDuplicate(err, "public_id") && !schema.IsDuplicate(err, "command_id"):
 		var dup *schema.DuplicateError
 		if errors.As(err, &dup) {
 			result = errRematch

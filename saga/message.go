@@ -101,6 +101,7 @@ func (e *Engine) checked(m Message) (Message, error) {
 	if err := e.checkValue("event id", m.ID); err != nil {
 		return m, fmt.Errorf("saga: handle %T: %w", m.Payload, err)
 	}
+	m.Metadata = maps.Clone(m.Metadata)
 	maps.DeleteFunc(m.Metadata, func(key, _ string) bool { return strings.HasPrefix(key, "$") })
 	return m, nil
 }

@@ -3,6 +3,7 @@ package saga
 import (
 	"context"
 	"reflect"
+	"slices"
 )
 
 // Start declares a handler for an event that starts a saga: it runs when no live saga has one of the
@@ -41,11 +42,14 @@ func OnFunc[S, E any](fn func(ctx context.Context, state *S, event E, in Injecte
 		h.call = func(in *call) error {
 			return fn(in.ctx, in.state.(*S), in.message.(E), Injected{in.commands, in.deadlines, in.lifecycle, in.associations, in.metadata, in.tx})
 		}
-		errs := h.take(opts)
+		errs := append(h.take(opts), h.checkMessage())
+		if fn == nil {
+			errs = append(errs, mistake("the function is nil"))
+		}
 		if d.state != reflect.TypeFor[S]() {
 			errs = append(errs, mistake("the state is a %v: want *%v", reflect.TypeFor[*S](), d.state))
 		}
-		d.addEvent(h, append(errs, h.checkEvent()...))
+		d.addEvent(h, errs)
 	})
 }
 
@@ -68,15 +72,19 @@ func Again() HandlerOption { return func(h *handler) { h.again = true } }
 func handlerOption(kind handlerKind, h any, opts []HandlerOption) Option {
 	return optionFunc(func(d *Definition) {
 		compiled, errs := compile(d.state, kind, h, opts)
-		d.addEvent(compiled, append(errs, compiled.checkEvent()...))
+		d.addEvent(compiled, errs)
 	})
 }
 
 func (d *Definition) addEvent(h *handler, errs []error) {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if h.message != nil || len(errs) == 0 {
+		errs = append(errs, h.checkEvent()...)
+	}
 	for _, err := range errs {
 		d.fail("%s %s: %w", h.kind, h.label, err)
 	}
-	if h.message == nil || len(errs) > 0 {
+	if len(errs) > 0 {
 		return
 	}
 	r := d.events[h.message]

@@ -24,7 +24,7 @@ func (s *store) pruneEnded(ctx context.Context, cutoff time.Time, limit int) (n 
 					AND NOT EXISTS (SELECT 1 FROM {deadline} d WHERE d.saga_type = i.saga_type AND d.saga_id = i.saga_id)
 					AND NOT EXISTS (SELECT 1 FROM {command} c WHERE c.saga_type = i.saga_type AND c.saga_id = i.saga_id)
 				ORDER BY i.ended_at LIMIT ?)
-			AND status = 'ended' AND ended_at < ? RETURNING saga_type, saga_id, status`, cutoff, limit, cutoff)
+			AND status = 'ended' AND ended_at < ? RETURNING saga_type, saga_id`, cutoff, limit, cutoff)
 		if err != nil || len(gone) == 0 {
 			return err
 		}

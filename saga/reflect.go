@@ -95,11 +95,25 @@ func (h *handler) argument(t reflect.Type) (argument, error) {
 	if h.message != nil {
 		return nil, fmt.Errorf("a second message beside %v: services are injected as pointers or interfaces", h.message)
 	}
-	if err := storable(t); err != nil {
-		return nil, fmt.Errorf("cannot be a message: %w", err)
-	}
 	h.message = t
+	if err := h.checkMessage(); err != nil {
+		h.message = nil
+		return nil, err
+	}
 	return func(c *call) reflect.Value { return reflect.ValueOf(c.message) }, nil
+}
+
+// checkMessage refuses types that are no messages: services, and what cannot be stored or, as a deadline's
+// payload must be, read back.
+func (h *handler) checkMessage() error {
+	_, taken := injectable[h.message]
+	if taken || h.message.Kind() == reflect.Pointer || h.message.Kind() == reflect.Interface {
+		return fmt.Errorf("a %v cannot be a message: want a value of a type of your own", h.message)
+	}
+	if err := storable(h.message, h.kind == deadlineHandler); err != nil {
+		return fmt.Errorf("cannot be a message: %w", err)
+	}
+	return nil
 }
 
 func caller(fn reflect.Value, args []argument) func(*call) error {
@@ -143,54 +157,81 @@ func decoded(types *Types, t reflect.Type, text string) (any, error) {
 	return p.Elem().Interface(), nil
 }
 
-// storable refuses types that no codec can store.
-func storable(t reflect.Type) error { return walkType(t, map[reflect.Type]bool{}) }
+// storable refuses types that no codec can store or, if they must come back, none can read.
+func storable(t reflect.Type, back bool) error {
+	return storability{back, map[reflect.Type]bool{}}.check(t)
+}
 
-func walkType(t reflect.Type, seen map[reflect.Type]bool) error {
-	if seen[t] || marshals(t) {
+type storability struct {
+	back bool
+	seen map[reflect.Type]bool
+}
+
+func (s storability) check(t reflect.Type) error {
+	if s.seen[t] {
 		return nil
 	}
-	seen[t] = true
+	s.seen[t] = true
+	if m := implemented(t, marshalers); m >= 0 {
+		if s.back && implemented(t, unmarshalers) < 0 {
+			return fmt.Errorf("a %v encodes itself by %v and does not decode: implement %v", t, marshalers[m], unmarshalers[m])
+		}
+		return nil
+	}
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer, reflect.Uintptr:
 		return fmt.Errorf("a %v does not encode", t)
-	case reflect.Pointer, reflect.Slice, reflect.Array:
-		return walkType(t.Elem(), seen)
-	case reflect.Map:
-		return errors.Join(walkKey(t.Key()), walkType(t.Elem(), seen))
-	case reflect.Struct:
-		var errs []error
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
-				continue
-			}
-			if err := walkType(f.Type, seen); err != nil {
-				errs = append(errs, fmt.Errorf("field %s: %w", f.Name, err))
-			}
+	case reflect.Interface:
+		if s.back && t.NumMethod() > 0 && implemented(t, unmarshalers) < 0 {
+			return fmt.Errorf("a %v does not decode: nothing stored tells which type it was", t)
 		}
-		return errors.Join(errs...)
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return s.check(t.Elem())
+	case reflect.Map:
+		return errors.Join(s.checkKey(t.Key()), s.check(t.Elem()))
+	case reflect.Struct:
+		return s.checkFields(t)
 	}
 	return nil
 }
 
-func walkKey(t reflect.Type) error {
+func (s storability) checkFields(t reflect.Type) error {
+	var errs []error
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
+			continue
+		}
+		if err := s.check(f.Type); err != nil {
+			errs = append(errs, fmt.Errorf("field %s: %w", f.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (s storability) checkKey(t reflect.Type) error {
 	switch t.Kind() {
 	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return nil
 	}
-	if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+	if t.Implements(marshalers[1]) && (!s.back || reflect.PointerTo(t).Implements(unmarshalers[1])) {
 		return nil
 	}
 	return fmt.Errorf("a map key %v does not encode", t)
 }
 
-func marshals(t reflect.Type) bool {
-	for _, m := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+var (
+	marshalers   = []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()}
+	unmarshalers = []reflect.Type{reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()}
+)
+
+// implemented is which of the interfaces values of t have by themselves or by their address, -1 if none.
+func implemented(t reflect.Type, interfaces []reflect.Type) int {
+	for i, m := range interfaces {
 		if t.Implements(m) || reflect.PointerTo(t).Implements(m) {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }

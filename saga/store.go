@@ -22,9 +22,9 @@ type querier interface {
 
 // candidate is a saga found by an association.
 type candidate struct {
-	Type   string `db:"saga_type"`
-	ID     string `db:"saga_id"`
-	Status string
+	Type  string `db:"saga_type"`
+	ID    string `db:"saga_id"`
+	Ended bool
 }
 
 // lookup is one (type, property, value) to look under.
@@ -59,9 +59,8 @@ func conditions(lookups []lookup) (query string, args []any) {
 		where = append(where, "(a.saga_type = ? AND a.property = ? AND a.value = ?)")
 		args = append(args, l.sagaType, l.property, l.value)
 	}
-	return `SELECT DISTINCT i.saga_type, i.saga_id, i.status
-		FROM {association} a JOIN {instance} i ON i.saga_type = a.saga_type AND i.saga_id = a.saga_id
-		WHERE ` + strings.Join(where, " OR ") + " ORDER BY i.saga_type, i.saga_id", args
+	return "SELECT DISTINCT a.saga_type, a.saga_id, a.ended FROM {association} a WHERE " +
+		strings.Join(where, " OR ") + " ORDER BY a.saga_type, a.saga_id", args
 }
 
 // joined takes any number of lookups.
@@ -70,11 +69,10 @@ func joined(lookups []lookup) (query string, args []any) {
 	for i, l := range lookups {
 		rows[i] = []any{l.sagaType, l.property, l.value}
 	}
-	return `{unprepared} SELECT DISTINCT i.saga_type, i.saga_id, i.status
+	return `{unprepared} SELECT DISTINCT a.saga_type, a.saga_id, a.ended
 		FROM {rows type text, property text, value text}
 		JOIN {association} a ON a.saga_type = r.type AND a.property = r.property AND a.value = r.value
-		JOIN {instance} i ON i.saga_type = a.saga_type AND i.saga_id = a.saga_id
-		ORDER BY i.saga_type, i.saga_id`, []any{rows}
+		ORDER BY a.saga_type, a.saga_id`, []any{rows}
 }
 
 // loaded is a saga's row under lock, and what its message must know beside it.
@@ -158,18 +156,19 @@ func (s *store) record(b *schema.Batch, key Key, eventID string, at time.Time) {
 }
 
 // associate adds pairs of a saga; the exclusive one is refused (a duplicate of "value" or "start") if
-// another saga was started by it.
-func (s *store) associate(b *schema.Batch, key Key, pairs []pair, exclusive *pair) {
+// another saga was started by it. Those of a saga that ends with its start are marked so.
+func (s *store) associate(b *schema.Batch, key Key, pairs []pair, exclusive *pair, ended bool) {
 	if len(pairs) == 0 {
 		return
 	}
 	rows := make(schema.Rows, len(pairs))
 	for i, p := range pairs {
-		rows[i] = []any{p.property, p.value, exclusive != nil && p == *exclusive}
+		rows[i] = []any{p.property, p.value, exclusive != nil && p == *exclusive, ended}
 	}
-	b.Add(`INSERT INTO {association} (saga_type, saga_id, property, value, exclusive)
-		SELECT ?, ?, property, value, exclusive FROM {rows property text, value text, exclusive bool} WHERE true
-		ON CONFLICT (saga_type, property, value, saga_id) DO UPDATE SET exclusive = {association}.exclusive OR excluded.exclusive`,
+	b.Add(`INSERT INTO {association} (saga_type, saga_id, property, value, exclusive, ended)
+		SELECT ?, ?, property, value, exclusive, ended FROM {rows property text, value text, exclusive bool, ended bool} WHERE true
+		ON CONFLICT (saga_type, property, value, saga_id) DO UPDATE
+			SET exclusive = {association}.exclusive OR excluded.exclusive, ended = excluded.ended`,
 		key.Type, key.ID, rows)
 }
 
@@ -188,9 +187,11 @@ func (s *store) dissociateAllBut(b *schema.Batch, key Key, pairs []pair) {
 		AND (property, value) NOT IN (SELECT property, value FROM {rows property text, value text})`, key.Type, key.ID, pairRows(pairs))
 }
 
-// dissociateEnded removes all pairs of a saga but the one that started it.
+// dissociateEnded removes all pairs of a saga that ends but the one that started it, which leads to the
+// tombstone from here on.
 func (s *store) dissociateEnded(b *schema.Batch, key Key) {
 	b.Add("DELETE FROM {association} WHERE saga_type = ? AND saga_id = ? AND NOT exclusive", key.Type, key.ID)
+	b.Add("UPDATE {association} SET ended = true WHERE saga_type = ? AND saga_id = ? AND exclusive", key.Type, key.ID)
 }
 
 func pairRows(pairs []pair) schema.Rows {
