@@ -25,6 +25,7 @@ CREATE TABLE {association} (
     value     text COLLATE "C" NOT NULL,
     saga_id   text COLLATE "C" NOT NULL,
     exclusive boolean NOT NULL DEFAULT false,
+    ended     boolean NOT NULL DEFAULT false,
     PRIMARY KEY (saga_type, property, value, saga_id)
 );
 CREATE UNIQUE INDEX {association:start} ON {association} (saga_type, property, value) WHERE exclusive;

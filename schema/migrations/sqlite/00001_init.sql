@@ -25,6 +25,7 @@ CREATE TABLE {association} (
     value     text NOT NULL,
     saga_id   text NOT NULL,
     exclusive integer NOT NULL DEFAULT 0,
+    ended     integer NOT NULL DEFAULT 0,
     PRIMARY KEY (saga_type, property, value, saga_id)
 );
 CREATE UNIQUE INDEX {association:start} ON {association} (saga_type, property, value) WHERE exclusive;
