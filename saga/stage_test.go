@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -303,3 +304,6 @@ func (s *stage) run(p *poller.Poller) (stop func()) {
 		require.NoError(s.t, <-done)
 	}
 }
+
+// goexit ends the goroutine, as a failed requirement in a handler would.
+func goexit() { runtime.Goexit() }
