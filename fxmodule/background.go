@@ -2,21 +2,20 @@ package fxmodule
 
 import "context"
 
-// background is a Run method on a goroutine of its own.
-type background struct {
-	run    func(context.Context) error
-	cancel context.CancelFunc
-	done   chan error // one: the goroutine ends whether or not anybody waits
-}
-
-func (b *background) start() {
+// background makes a part of a Run method, which gets a goroutine of its own.
+func background(name string, share int, run func(context.Context) error) part {
 	ctx, cancel := context.WithCancel(context.Background())
-	b.cancel, b.done = cancel, make(chan error, 1)
-	go func() { b.done <- b.run(ctx) }()
-}
-
-// stop waits until the goroutine has ended.
-func (b *background) stop() error {
-	b.cancel()
-	return <-b.done
+	done := make(chan error, 1) // one: the goroutine ends whether or not anybody waits
+	return part{
+		name:  name,
+		share: share,
+		start: func(context.Context) error {
+			go func() { done <- run(ctx) }()
+			return nil
+		},
+		stop: func() error {
+			cancel()
+			return <-done
+		},
+	}
 }

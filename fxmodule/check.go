@@ -28,6 +28,7 @@ type checked struct {
 type checkIn struct {
 	fx.In
 	Settings *settings
+	Node     *node            // made first: see newNode
 	Sagas    []declared       `group:"norn.declared"`
 	Commands []commandHandler `group:"norn.commands"`
 	Names    []named          `group:"norn.names"`
@@ -72,14 +73,22 @@ func (c *checked) rehearse(commands []commandHandler) error {
 		}
 		handlers = append(handlers, h.plain(nil))
 	}
+	types, err := c.rehearseSagas()
+	errs = append(errs, err)
+	_, err = outbox.NewRouter(types, handlers...)
+	return errors.Join(append(errs, err)...)
+}
+
+// rehearseSagas returns the stored types, those of the command handlers alone if the saga types do not go together.
+func (c *checked) rehearseSagas() (*saga.Types, error) {
 	standIn := func(t reflect.Type) (any, bool) { return t, true }
 	engine, err := saga.New(nil, saga.Config{Names: c.namings, Service: standIn}, c.definitions...)
-	if err != nil {
-		return errors.Join(append(errs, err)...)
+	if err == nil {
+		engine.Close()
+		return engine.Types(), nil
 	}
-	defer engine.Close()
-	_, err = outbox.NewRouter(engine.Types(), handlers...)
-	return errors.Join(append(errs, err)...)
+	types, _ := saga.NewTypes(saga.JSON{})
+	return types, err
 }
 
 func (c *checked) checkEnabled() error {

@@ -2,7 +2,6 @@ package fxmodule
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"reflect"
 	"slices"
@@ -24,9 +23,9 @@ type core struct {
 type coreIn struct {
 	fx.In
 	Checked      *checked
-	DB           *database
 	Node         *node
-	Injected     []injected    `group:"norn.injected"`
+	Injected     []injected `group:"norn.injected"` // before the database, so that none is open when a service fails
+	DB           *database
 	Interceptors []interceptor `group:"norn.interceptors"`
 }
 
@@ -58,20 +57,14 @@ func newCore(in coreIn) *core {
 		c.err = errors.Join(c.err, in.DB.Close())
 		return c
 	}
-	housekeeping := background{run: c.engine.Run}
-	in.Node.add(part{
-		name:  "engine",
-		share: 3,
-		start: func(context.Context) error {
-			housekeeping.start()
-			return nil
-		},
-		stop: func() error {
-			err := housekeeping.stop()
-			c.engine.Close()
-			return err
-		},
-	})
+	engine := background("engine", 3, c.engine.Run)
+	housekeeping := engine.stop
+	engine.stop = func() error {
+		err := housekeeping()
+		c.engine.Close()
+		return err
+	}
+	in.Node.add(engine)
 	return c
 }
 

@@ -30,15 +30,16 @@ func openDatabase(c *checked, n *node) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.database = db
 	d := &database{db, schema.NewClock(db)}
 	n.add(part{
-		name:  "database",
-		share: 2,
+		name:  "tables",
+		share: 1,
 		start: func(ctx context.Context) error {
 			logSettings(c, n)
 			return d.prepare(ctx, c.config)
 		},
-		stop: db.Close,
+		stop: func() error { return nil },
 	})
 	return d, nil
 }

@@ -38,7 +38,7 @@ func constructed[T, G any](what string, constructor any, group string, wrap func
 	made := reflect.TypeFor[T]()
 	t := reflect.TypeOf(constructor)
 	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || t.Out(0) != made && !(made.Kind() == reflect.Interface && t.Out(0).Implements(made)) {
-		return fx.Error(fmt.Errorf("fxmodule: %s: want a %v or a constructor of one, got %T", what, made, constructor))
+		return fx.Error(fmt.Errorf("fxmodule: %s: want %v, or a constructor of one, got %T", what, made, constructor))
 	}
 	name := fmt.Sprintf(`name:"norn.%d"`, order.Add(1))
 	results := []fx.Annotation{fx.ResultTags(name)}

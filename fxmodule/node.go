@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/norn-go/norn/schema"
 	"go.uber.org/fx"
 )
 
@@ -15,6 +18,7 @@ import (
 type node struct {
 	lifecycle fx.Lifecycle
 	log       *slog.Logger
+	database  *schema.DB // nil until it is open
 
 	mu       sync.Mutex
 	parts    []*runningPart // in the order they started
@@ -31,68 +35,87 @@ type part struct {
 
 type runningPart struct {
 	part
-	once sync.Once
+	told atomic.Bool // to stop
 	done chan struct{}
 	err  error
 }
 
+// newNode is made before all else of norn's, so that its first part, the database, is closed last, and also when a
+// neighbour fails between its opening and the start of the tables.
 func newNode(lifecycle fx.Lifecycle, l logging) *node {
-	return &node{lifecycle: lifecycle, log: l.logger()}
+	n := &node{lifecycle: lifecycle, log: l.logger()}
+	n.add(part{name: "database", share: 2, start: n.watch, stop: n.closeDatabase})
+	return n
+}
+
+func (n *node) closeDatabase() error {
+	if n.database == nil {
+		return nil
+	}
+	return n.database.Close()
 }
 
 // add lets fx start p after the parts added before, and stop it before them.
 func (n *node) add(p part) {
-	var running *runningPart
+	running := &runningPart{part: p, done: make(chan struct{})}
+	begun := false
 	n.lifecycle.Append(fx.Hook{
 		OnStart: func(ctx context.Context) error {
-			if running != nil {
+			if begun {
 				return errors.New("fxmodule: the application was started before: make a new one")
 			}
-			running = &runningPart{part: p, done: make(chan struct{})}
+			begun = true
 			n.mu.Lock()
 			n.parts = append(n.parts, running)
 			n.mu.Unlock()
-			if err := p.start(ctx); err != nil {
-				return errors.Join(err, n.stop(ctx, running))
-			}
-			n.watch(ctx)
-			return nil
+			return p.start(ctx)
 		},
 		OnStop: func(ctx context.Context) error {
-			n.mu.Lock()
-			n.stopping = true
-			n.mu.Unlock()
-			context.AfterFunc(ctx, n.abandon)
+			n.follow(ctx)
 			return n.stop(ctx, running)
 		},
 	})
 }
 
 // watch stops everything if fx gives up the start.
-func (n *node) watch(ctx context.Context) {
+func (n *node) watch(ctx context.Context) error {
 	context.AfterFunc(ctx, func() {
-		if !n.stops() && !started(n.lifecycle) && !n.stops() {
+		if !n.isStopping() && !started(n.lifecycle) && !n.isStopping() {
 			n.log.Error("fxmodule: the application did not start in time")
 			n.abandon()
 		}
 	})
+	return nil
 }
 
-func (n *node) stops() bool {
+// follow stops what fx leaves running if the stop runs out of time.
+func (n *node) follow(ctx context.Context) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.stopping {
+		n.stopping = true
+		context.AfterFunc(ctx, n.abandon)
+	}
+}
+
+func (n *node) isStopping() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.stopping
 }
 
-// abandon stops what still runs, when fx will not: it calls no stop hook once its context has ended.
+// abandon stops the parts that nobody told to stop: fx calls no stop hook once its context has ended.
 func (n *node) abandon() {
 	ctx, cancel := context.WithTimeout(context.Background(), fx.DefaultTimeout)
 	defer cancel()
 	n.mu.Lock()
-	parts := append([]*runningPart(nil), n.parts...)
+	parts := slices.Clone(n.parts)
 	n.mu.Unlock()
-	for i := len(parts) - 1; i >= 0; i-- {
-		if err := n.stop(ctx, parts[i]); err != nil {
+	for _, p := range slices.Backward(parts) {
+		if p.told.Load() {
+			continue
+		}
+		if err := n.stop(ctx, p); err != nil {
 			n.log.Error("fxmodule: stop", "err", err)
 		}
 	}
@@ -101,12 +124,12 @@ func (n *node) abandon() {
 // stop ends p, once, and waits for its share of the time that is left. A part that needs longer is left behind: what
 // stops after it must have its time too.
 func (n *node) stop(ctx context.Context, p *runningPart) error {
-	p.once.Do(func() {
+	if p.told.CompareAndSwap(false, true) {
 		go func() {
 			p.err = p.part.stop()
 			close(p.done)
 		}()
-	})
+	}
 	limit := time.NewTimer(n.limit(ctx, p))
 	defer limit.Stop()
 	select {

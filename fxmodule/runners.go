@@ -2,7 +2,6 @@ package fxmodule
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -28,12 +27,12 @@ type runners struct {
 type runnersIn struct {
 	fx.In
 	Checked      *checked
-	DB           *database
-	Core         *core
 	Node         *node
-	Commands     []bound              `group:"norn.bound"`
+	Commands     []bound              `group:"norn.bound"` // before the database, as in coreIn
 	Interceptors []commandInterceptor `group:"norn.commandInterceptors"`
 	Sinks        []sink               `group:"norn.sinks"`
+	Core         *core
+	DB           *database
 }
 
 // How long running work keeps its context after the stop has begun, at fx's own stop timeout of 15 seconds.
@@ -65,10 +64,10 @@ func newRunners(in runnersIn) (*runners, error) {
 	}
 	cfg := in.Checked.config
 	if cfg.Outbox.Relay.Enabled && in.delivers() {
-		in.Node.add(running("relay", 4, relay.Run))
+		in.Node.add(background("relay", 4, relay.Run))
 	}
 	if cfg.Deadline.Enabled && cfg.Deadline.Polling.Enabled && len(in.Core.engine.Kinds()) > 0 {
-		in.Node.add(running("poller", 6, poller.Run))
+		in.Node.add(background("poller", 6, poller.Run))
 	}
 	return &runners{relay, poller}, nil
 }
@@ -146,19 +145,6 @@ func (c *checked) leaseName() string {
 	}
 	sum := sha256.Sum256([]byte(strings.Join(c.sagaTypes(), "\x00")))
 	return fmt.Sprintf("sagas-%x", sum[:6])
-}
-
-func running(name string, share int, run func(context.Context) error) part {
-	b := background{run: run}
-	return part{
-		name:  name,
-		share: share,
-		start: func(context.Context) error {
-			b.start()
-			return nil
-		},
-		stop: func() error { return b.stop() },
-	}
 }
 
 func provideRelay(r *runners) *outbox.Relay   { return r.relay }

@@ -52,7 +52,9 @@ func load(in settingsIn) *settings {
 	slices.SortFunc(in.Overrides, func(a, b override) int { return cmp.Compare(a.order, b.order) })
 	var opts []config.Option
 	for _, o := range in.Overrides {
-		opts = append(opts, config.Override(o.key, o.value))
+		if o.value != "" {
+			opts = append(opts, config.Override(o.key, o.value))
+		}
 	}
 	s := &settings{}
 	if s.source, s.err = config.Load(file, opts...); s.err == nil {

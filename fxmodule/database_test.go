@@ -1,0 +1,72 @@
+package fxmodule_test
+
+import (
+	"bytes"
+	"database/sql"
+	"database/sql/driver"
+	"log/slog"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/norn-go/norn/fxmodule"
+	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/schema"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+)
+
+func TestADatabaseOfTheApplicationStaysOpen(t *testing.T) {
+	each(t, func(t *testing.T, address string) {
+		pool := look(t, address).DB
+		for name, database := range map[string]fx.Option{"a sql.DB": fx.Supply(pool.DB), "a sqlx.DB": fx.Supply(pool)} {
+			t.Run(name, func(t *testing.T) {
+				var engine *saga.Engine
+				var db *schema.DB
+				app := newApp("", orders(), database, fx.Populate(&engine, &db))
+				start(t, app)
+				require.NoError(t, engine.Handle(t.Context(), Ordered{name}))
+				require.Same(t, pool.DB, db.DB.DB)
+				stop(t, app)
+				require.NoError(t, pool.Ping())
+			})
+		}
+	})
+}
+
+type unknownDriver struct{ driver.Driver }
+
+func TestADriverThatTellsNothingOfItsDatabaseIsRefused(t *testing.T) {
+	pool := sql.OpenDB(connector{})
+	t.Cleanup(func() { require.NoError(t, pool.Close()) })
+	golden(t, refused(orders(), fx.Supply(pool)))
+}
+
+type connector struct{ driver.Connector }
+
+func (connector) Driver() driver.Driver { return unknownDriver{} }
+
+func TestAServiceMayUseTheDatabaseOfNorn(t *testing.T) {
+	each(t, func(t *testing.T, address string) {
+		var got *sqlx.DB
+		run(t, address,
+			fx.Provide(func(db *schema.DB) *Ledger { got = db.DB; return &Ledger{} }),
+			fxmodule.Saga[Order]("order-saga", saga.Start(func(*Order, Ordered, *Ledger) {}, saga.By("order"))))
+		require.NoError(t, got.Ping())
+	})
+}
+
+func TestSettingsAndMisspeltVariablesAreLoggedWithoutSecrets(t *testing.T) {
+	t.Setenv("SAGA_WORKER", "7")
+	var log bytes.Buffer
+	pool := look(t, "sqlite://"+t.TempDir()+"/own.db")
+	app := fx.New(
+		fx.WithLogger(func() fxevent.Logger { return fxevent.NopLogger }),
+		fx.Supply(slog.New(slog.NewTextHandler(&log, nil)), pool.DB),
+		fxmodule.ConfigFile(""), orders(), fxmodule.Module,
+	)
+	start(t, app)
+	stop(t, app)
+	require.Contains(t, log.String(), "settings.saga.deadline.polling.interval=30s")
+	require.Contains(t, log.String(), "SAGA_WORKER belongs to no setting")
+}
