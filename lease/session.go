@@ -13,6 +13,7 @@ import (
 // connection that it reserved beforehand, so that neither work nor a full pool delays a renewal.
 type session struct {
 	*Locker
+	row   // under a holder of this session alone
 	conn  *schema.Conn
 	taken chan outcome  // one: the attempt's outcome, also if nobody waits for it any more
 	done  chan struct{} // closed when all is given back
@@ -24,7 +25,7 @@ type outcome struct {
 }
 
 func newSession(l *Locker) *session {
-	return &session{Locker: l, taken: make(chan outcome, 1), done: make(chan struct{})}
+	return &session{Locker: l, row: l.row.session(l.sessions.Add(1)), taken: make(chan outcome, 1), done: make(chan struct{})}
 }
 
 // start begins the session and waits for its outcome, but no longer than an attempt may last, even if a
@@ -78,6 +79,11 @@ func (s *session) run(attempt context.Context) {
 		return
 	}
 	t := newTerm(attempt, s.name, number, s.ttl, begun)
+	if !t.trusted() {
+		s.taken <- outcome{err: errSlow}
+		s.giveBack(t)
+		return
+	}
 	s.taken <- outcome{term: t}
 	watched := s.watchRenewals(t)
 	s.keep(t, begun, watched.notify)
@@ -87,12 +93,33 @@ func (s *session) run(attempt context.Context) {
 	}
 }
 
+// take is not interrupted by the end of ctx once its statement runs. If it may have taken the lease without
+// telling the term, that is undone.
 func (s *session) take(ctx context.Context) (number int64, err error) {
+	asked := 0
 	err = s.onConn(ctx, func(conn *schema.Conn) error {
-		number, err = s.row.take(ctx, conn, s.ttl)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		whole, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.statementTime(), errSlow)
+		defer cancel()
+		asked++
+		number, err = s.row.take(whole, conn, s.ttl)
 		return err
 	})
+	if err != nil && asked > 0 && (asked > 1 || !errors.Is(err, ErrHeld)) {
+		s.undo(ctx)
+	}
 	return number, err
+}
+
+// undo gives back what this session took unknowingly; without it others would wait for the expiry.
+func (s *session) undo(ctx context.Context) {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.releaseTime(), errSlow)
+	defer cancel()
+	if err := s.onConn(ctx, func(conn *schema.Conn) error { return s.row.undo(ctx, conn) }); err != nil {
+		s.log.Debug("lease perhaps taken without an answer, and not given back", "err", err)
+	}
 }
 
 // keep renews until the term is over. After a failed attempt the next follows sooner.
@@ -137,7 +164,7 @@ func (s *session) renew(t *term) (there bool, err error) {
 func (s *session) giveBack(t *term) {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(t.life), s.releaseTime(), errSlow)
 	defer cancel()
-	err := s.onConn(ctx, func(conn *schema.Conn) error { return s.release(ctx, conn, t.number) })
+	err := s.onConn(ctx, func(conn *schema.Conn) error { return s.row.release(ctx, conn, t.number) })
 	if err != nil {
 		s.log.Warn("lease not given back: others wait until it expires", "term", t.number, "err", err)
 	}
