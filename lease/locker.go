@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/norn-go/norn/schema"
@@ -40,6 +41,7 @@ type Locker struct {
 	ttl       time.Duration
 	onRenewed func(ctx context.Context)
 	log       *slog.Logger
+	sessions  atomic.Int64
 
 	mu   sync.Mutex
 	held *term // nil: none
@@ -61,7 +63,8 @@ func New(db *schema.DB, name string, cfg Config) *Locker {
 // Name is the lease's name.
 func (l *Locker) Name() string { return l.name }
 
-// Holder tells this Locker from all others, also from those of earlier starts of the process.
+// Holder tells this Locker from all others, also from those of earlier starts of the process. The table shows
+// it with the number of the attempt behind.
 func (l *Locker) Holder() string { return l.holder }
 
 // TTL is how long the lease outlives its holder.

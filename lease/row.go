@@ -27,6 +27,12 @@ func newHolder() string {
 	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:12])
 }
 
+// session is the view of one attempt to hold: its holder is that attempt's alone.
+func (r row) session(number int64) row {
+	r.holder = fmt.Sprintf("%s-%d", r.holder, number)
+	return r
+}
+
 // take makes the row this holder's under a new term, if it is absent or expired; else it is ErrHeld.
 func (r row) take(ctx context.Context, on *schema.Conn, ttl time.Duration) (term int64, err error) {
 	err = on.Get(ctx, &term, `INSERT INTO {deadline_lock} AS l (name, holder, term, expires_at) VALUES (?, ?, 1, {now+})
@@ -51,5 +57,11 @@ func (r row) renew(ctx context.Context, on *schema.Conn, term int64, ttl time.Du
 func (r row) release(ctx context.Context, on *schema.Conn, term int64) error {
 	_, err := on.Exec(ctx, `UPDATE {deadline_lock} SET expires_at = {now} WHERE name = ? AND holder = ? AND term = ? AND expires_at > {now}`,
 		r.name, r.holder, term)
+	return err
+}
+
+// undo is release for a session that may have taken the lease without learning its term.
+func (r row) undo(ctx context.Context, on *schema.Conn) error {
+	_, err := on.Exec(ctx, `UPDATE {deadline_lock} SET expires_at = {now} WHERE name = ? AND holder = ? AND expires_at > {now}`, r.name, r.holder)
 	return err
 }
