@@ -23,8 +23,9 @@ type DB struct {
 	prepare      bool
 	owned        bool
 	log          *slog.Logger
-	templates    sync.Map // query → *template
-	statements   sync.Map // SQL → *sql.Stmt
+	templates    sync.Map              // query → *template
+	statements   map[string]*statement // by SQL
+	statementsMu sync.RWMutex
 	writer       chan struct{}
 }
 
@@ -66,7 +67,7 @@ func Wrap(pool *sqlx.DB, opts ...Option) (*DB, error) {
 	if err := o.names.Validate(); err != nil {
 		return nil, err
 	}
-	d := &DB{DB: pool, names: o.names.resolved(), prepare: o.prepare, log: o.log, processClock: o.processClock}
+	d := &DB{DB: pool, names: o.names.resolved(), prepare: o.prepare, log: o.log, processClock: o.processClock, statements: map[string]*statement{}}
 	switch sqlx.BindType(pool.DriverName()) {
 	case sqlx.DOLLAR:
 		d.dialect = postgres{}
@@ -96,11 +97,7 @@ func (d *DB) Dialect() string { return d.dialect.name() }
 
 // Close closes the prepared statements, and the pool if norn opened it.
 func (d *DB) Close() error {
-	d.statements.Range(func(key, stmt any) bool {
-		_ = stmt.(*sql.Stmt).Close()
-		d.statements.Delete(key)
-		return true
-	})
+	d.closeStatements()
 	if d.owned {
 		return d.DB.Close()
 	}
@@ -159,19 +156,4 @@ func (d *DB) pooled() runner {
 		}
 		return d.prepared(ctx, text)
 	}}
-}
-
-func (d *DB) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
-	if stmt, ok := d.statements.Load(text); ok {
-		return stmt.(*sql.Stmt), nil
-	}
-	stmt, err := d.PrepareContext(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	if other, loaded := d.statements.LoadOrStore(text, stmt); loaded {
-		_ = stmt.Close()
-		return other.(*sql.Stmt), nil
-	}
-	return stmt, nil
 }

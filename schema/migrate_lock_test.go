@@ -5,26 +5,30 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
 )
 
-// In a bubble a wait for the lock of another schema would use up all its tries at once.
 func TestMigrationsOfDifferentSchemasDoNotWaitForEachOther(t *testing.T) {
-	addresses := make([]string, 6)
-	for i := range addresses {
-		addresses[i] = schematest.URL(t, "postgres")
+	slow, err := schema.Open(t.Context(), schematest.URL(t, "postgres")+"&application_name=slow_migration")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, slow.Close()) }()
+	obstacle, err := slow.Begin()
+	require.NoError(t, err)
+	_, err = obstacle.Exec("CREATE TABLE saga_instance (id int)")
+	require.NoError(t, err)
+	migrated := make(chan error, 1) // one: the result of Migrate
+	go func() { migrated <- schema.Migrate(t.Context(), slow) }()
+	for waiting := 0; waiting == 0; {
+		require.NoError(t, slow.Get(t.Context(), &waiting, `SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid)
+			WHERE NOT granted AND application_name = 'slow_migration'`))
 	}
-	synctest.Test(t, func(t *testing.T) {
-		var group errgroup.Group
-		for _, address := range addresses {
-			db, err := schema.Open(t.Context(), address, schema.WithProcessClock())
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, db.Close()) })
-			group.Go(func() error { return schema.Migrate(t.Context(), db) })
-		}
-		require.NoError(t, group.Wait())
+
+	address := schematest.URL(t, "postgres")
+	synctest.Test(t, func(t *testing.T) { // where a wait for the lock would use up all its tries at once
+		schematest.Open(t, address, schema.WithProcessClock())
 	})
+	require.NoError(t, obstacle.Rollback())
+	require.NoError(t, <-migrated)
 }

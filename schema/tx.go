@@ -127,12 +127,14 @@ func (d *DB) own(inner *sqlx.Tx) *Tx {
 		if !d.prepare {
 			return nil, nil
 		}
-		stmt, ok := d.statements.Load(text)
-		if !ok {
+		stmt := d.statement(text)
+		if stmt == nil || stmt.stale() {
 			tx.missing = append(tx.missing, text)
+		}
+		if stmt == nil {
 			return nil, nil
 		}
-		return inner.StmtContext(ctx, stmt.(*sql.Stmt)), nil
+		return inner.StmtContext(ctx, stmt.Stmt), nil
 	}}
 	return tx
 }

@@ -1,0 +1,77 @@
+package schema
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// statement is a prepared statement and when it is prepared anew.
+//
+// Postgres plans a prepared statement for the tables as they are: one prepared on empty tables scans them,
+// and goes on to when they have grown, until they are analyzed. So a statement is prepared again after a
+// second, two, four, … up to a minute, by when autovacuum sees to it.
+type statement struct {
+	*sql.Stmt
+	age      time.Duration
+	renew    time.Time // zero: never
+	previous *sql.Stmt // may still be in use; closed by the next renewal
+}
+
+const oldest = time.Minute
+
+func (s *statement) stale() bool { return !s.renew.IsZero() && time.Now().After(s.renew) }
+
+// prepared returns the statement of a text, preparing it if there is none or if it is time to renew it. It
+// wants a connection of the pool.
+func (d *DB) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
+	last := d.statement(text)
+	if last != nil && !last.stale() {
+		return last.Stmt, nil
+	}
+	stmt, err := d.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	next := &statement{Stmt: stmt, age: time.Second}
+	if last != nil {
+		next.age, next.previous = 2*last.age, last.Stmt
+	}
+	if next.age <= oldest {
+		next.renew = time.Now().Add(next.age)
+	}
+	return d.keep(text, last, next), nil
+}
+
+// keep puts next in the place of last, unless someone else was faster.
+func (d *DB) keep(text string, last, next *statement) *sql.Stmt {
+	d.statementsMu.Lock()
+	defer d.statementsMu.Unlock()
+	if now := d.statements[text]; now != last {
+		_ = next.Close()
+		return now.Stmt
+	}
+	d.statements[text] = next
+	if last != nil && last.previous != nil {
+		_ = last.previous.Close()
+	}
+	return next.Stmt
+}
+
+func (d *DB) statement(text string) *statement {
+	d.statementsMu.RLock()
+	defer d.statementsMu.RUnlock()
+	return d.statements[text]
+}
+
+func (d *DB) closeStatements() {
+	d.statementsMu.Lock()
+	defer d.statementsMu.Unlock()
+	for _, s := range d.statements {
+		_ = s.Close()
+		if s.previous != nil {
+			_ = s.previous.Close()
+		}
+	}
+	d.statements = map[string]*statement{}
+}
