@@ -40,6 +40,9 @@ var ErrNotParked = errors.New("no longer parked")
 
 // Parked iterates parked deadlines, then parked commands, of the query's sagas.
 func (e *Engine) Parked(ctx context.Context, q Query) iter.Seq2[Parked, error] {
+	if !storedText(q.Type, q.ID) {
+		return none[Parked]
+	}
 	return func(yield func(Parked, error) bool) {
 		for _, kind := range []iter.Seq2[Parked, error]{e.parkedDeadlines(ctx, q), e.parkedCommands(ctx, q)} {
 			for p, err := range kind {

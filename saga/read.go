@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/schema"
@@ -65,6 +67,9 @@ const instanceColumns = "saga_type, saga_id, state, version, status, started_at,
 
 // Instance reads one saga, tombstones included; without one it is [ErrNotFound].
 func (e *Engine) Instance(ctx context.Context, key Key) (Instance, error) {
+	if !storedText(key.Type, key.ID) {
+		return Instance{}, fmt.Errorf("saga: %q: %w", key, ErrNotFound)
+	}
 	var row instanceRow
 	err := e.db.Get(ctx, &row, "SELECT "+instanceColumns+" FROM {instance} WHERE saga_type = ? AND saga_id = ?", key.Type, key.ID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -83,6 +88,9 @@ const page = 500
 // the time it is read; an error ends the iteration.
 func (e *Engine) Instances(ctx context.Context, q Query) iter.Seq2[Instance, error] {
 	status := map[Status]string{Live: statusOpen, Ended: statusEnded}[q.Status]
+	if !storedText(q.Type, q.ID) {
+		return none[Instance]
+	}
 	return paged(func(after Instance) ([]Instance, error) {
 		var rows []instanceRow
 		err := e.db.Select(ctx, &rows, "SELECT "+instanceColumns+` FROM {instance} WHERE (saga_type, saga_id) > (?, ?)
@@ -98,6 +106,19 @@ func (e *Engine) Instances(ctx context.Context, q Query) iter.Seq2[Instance, err
 		return out, nil
 	})
 }
+
+// storedText reports whether all values can be stored; under others nothing is, and asking Postgres for
+// them is an error.
+func storedText(values ...string) bool {
+	for _, value := range values {
+		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func none[T any](func(T, error) bool) {}
 
 // paged iterates what next returns, each time for the last one seen, until a page is short.
 func paged[T any](next func(after T) ([]T, error)) iter.Seq2[T, error] {
@@ -125,18 +146,27 @@ func paged[T any](next func(after T) ([]T, error)) iter.Seq2[T, error] {
 
 // Deadlines lists a saga's pending deadlines, parked ones included, the next one first.
 func (e *Engine) Deadlines(ctx context.Context, key Key) ([]deadline.Pending, error) {
+	if !storedText(key.Type, key.ID) {
+		return nil, nil
+	}
 	return e.deadlines.Pending(ctx, key.Type, key.ID)
 }
 
 // CancelDeadline removes the deadline pending under a public id, parked or not, and tells whether there
 // was one. A deadline that is firing is not recalled, and what its handler arms afterwards is another one.
 func (e *Engine) CancelDeadline(ctx context.Context, publicID string) (bool, error) {
+	if !storedText(publicID) {
+		return false, nil
+	}
 	return e.deadlines.Cancel(ctx, publicID)
 }
 
 // FireNow makes the deadline pending under a public id due at once and tells whether there was one that
 // is not parked. It fires in the next sweep, like any other.
 func (e *Engine) FireNow(ctx context.Context, publicID string) (bool, error) {
+	if !storedText(publicID) {
+		return false, nil
+	}
 	found, err := e.deadlines.FireNow(ctx, publicID, e.cfg.Now())
 	if found {
 		e.cfg.Signal.Notify(e.cfg.Now())

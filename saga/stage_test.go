@@ -307,3 +307,14 @@ func (s *stage) run(p *poller.Poller) (stop func()) {
 
 // goexit ends the goroutine, as a failed requirement in a handler would.
 func goexit() { runtime.Goexit() }
+
+// housekeep runs the engine's housekeeping until stop, which waits for it.
+func (s *stage) housekeep() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Run(ctx) }()
+	return func() {
+		cancel()
+		require.NoError(s.t, <-done)
+	}
+}
