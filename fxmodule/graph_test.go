@@ -236,3 +236,33 @@ func TestCase0101WithoutSettingsTheDefaultsHold(t *testing.T) {
 	require.Equal(t, "SAGA_DEADLINE", c.Schema.Names().Deadline)
 	require.Equal(t, "SAGA_DEADLINE_LOCK", c.Schema.Names().DeadlineLock)
 }
+
+func TestModuleMayStandInAModuleOfTheApplication(t *testing.T) {
+	bubble(t, func(t *testing.T, address string) {
+		var j journal
+		var engine *saga.Engine
+		app := fx.New(quiet, fx.Populate(&engine), orders(),
+			fxmodule.Override("database.url", address), fxmodule.Override("saga.clock", "process"), fxmodule.Override("saga.wake.listen", "false"),
+			fx.Module("infrastructure", fxmodule.Module, fxmodule.ConfigFile(""), fx.Module("commands", shop(&j))))
+		start(t, app)
+		require.NoError(t, engine.Handle(t.Context(), Ordered{"o1"}))
+		require.NoError(t, engine.Handle(t.Context(), Paid{"o1"}))
+		synctest.Wait()
+		stop(t, app)
+		require.Equal(t, []string{"ship o1"}, j.list())
+	})
+}
+
+func TestAnApplicationCanBeValidatedWithoutADatabase(t *testing.T) {
+	var j journal
+	require.NoError(t, fx.ValidateApp(quiet, fxmodule.Module, orders(), shop(&j)))
+}
+
+func TestP05ADeadlineWithoutAHandlerFailsTheEventThatSchedulesIt(t *testing.T) {
+	bubble(t, func(t *testing.T, address string) {
+		engine := run(t, address, fxmodule.Saga[Order]("order-saga", saga.Start((*Order).OnOrdered, saga.By("order"))))
+		require.ErrorContains(t, engine.Handle(t.Context(), Ordered{"o1"}), unpaid)
+		_, err := engine.Instance(t.Context(), saga.Key{Type: "order-saga", ID: "o1"})
+		require.ErrorIs(t, err, saga.ErrNotFound)
+	})
+}
