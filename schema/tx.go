@@ -112,11 +112,11 @@ func (d *DB) outcome(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = d.classify(err)
-	if errors.Is(err, ErrUnavailable) {
-		return fmt.Errorf("%w: %w", ErrUnknownOutcome, errors.Unwrap(err))
+	sorted := d.classify(err)
+	if errors.Is(sorted, ErrUnavailable) {
+		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
-	return err
+	return sorted
 }
 
 // own makes a Tx of a transaction of this pool. A statement that is not prepared yet runs as text and is

@@ -1,0 +1,197 @@
+package saga_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/norn-go/norn/retry"
+	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/schema"
+	"github.com/norn-go/norn/schema/schematest"
+	"github.com/stretchr/testify/require"
+)
+
+// wire stands between lib/pq and the server. It counts round trips, a request followed by the wait for its
+// answer, and can lose the answer to a COMMIT.
+type wire struct {
+	trips atomic.Int64
+	lose  atomic.Int64 // so many more COMMITs lose their answer
+	lost  func()       // called when one is lost
+}
+
+func (w *wire) Dial(network, address string) (net.Conn, error) {
+	return w.DialTimeout(network, address, 10*time.Second)
+}
+
+func (w *wire) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, address, timeout)
+	return &wiredConn{Conn: conn, wire: w}, err
+}
+
+func (w *wire) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	return &wiredConn{Conn: conn, wire: w}, err
+}
+
+type wiredConn struct {
+	net.Conn
+	wire   *wire
+	mu     sync.Mutex
+	asked  bool
+	losing bool
+}
+
+func (c *wiredConn) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	c.asked = true
+	if bytes.Contains(p, []byte("COMMIT\x00")) && c.wire.lose.Load() > 0 {
+		c.wire.lose.Add(-1)
+		c.losing = true
+	}
+	c.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+func (c *wiredConn) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	if c.asked {
+		c.asked = false
+		c.wire.trips.Add(1)
+	}
+	losing := c.losing
+	c.mu.Unlock()
+	n, err := c.Conn.Read(p)
+	if losing && err == nil { // the server has committed, and nobody will know
+		if c.wire.lost != nil {
+			c.wire.lost()
+		}
+		return 0, errors.Join(syscall.ECONNRESET, c.Close())
+	}
+	return n, err
+}
+
+// wired opens a migrated Postgres through a wire.
+func wired(t *testing.T, parameters url.Values, opts ...schema.Option) (*wire, *schema.DB) {
+	t.Helper()
+	address, err := url.Parse(schematest.URL(t, "postgres"))
+	require.NoError(t, err)
+	query := address.Query()
+	for name, values := range parameters {
+		query[name] = values
+	}
+	address.RawQuery = query.Encode()
+	connector, err := pq.NewConnector(address.String())
+	require.NoError(t, err)
+	w := &wire{}
+	connector.Dialer(w)
+	pool := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	t.Cleanup(func() { require.NoError(t, pool.Close()) })
+	db, err := schema.Wrap(pool, opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	require.NoError(t, schema.Migrate(t.Context(), db))
+	return w, db
+}
+
+func TestEventOfAnExistingSagaTakesFiveRoundTrips(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) (*wire, *schema.DB){
+		"prepared": func(t *testing.T) (*wire, *schema.DB) { return wired(t, nil) },
+		"unprepared": func(t *testing.T) (*wire, *schema.DB) {
+			return wired(t, url.Values{"binary_parameters": {"yes"}}, schema.WithoutPrepare())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, db := open(t)
+			s := newStage(t, db, saga.Config{})
+			s.begin("1", nil)
+			act := func(sc Scene) error {
+				sc.Send(Note{"a"})
+				sc.Send(Note{"b"})
+				sc.Schedule("t", time.Hour)
+				sc.Schedule("u", time.Hour)
+				sc.Cancel("v")
+				sc.Add("tag", "x")
+				sc.Remove("tag", "y")
+				return nil
+			}
+			for range 3 {
+				s.next("1", act)
+			}
+			before := w.trips.Load()
+			s.next("1", act)
+			require.EqualValues(t, 5, w.trips.Load()-before) // begin, associations, load, flush, commit
+			require.Equal(t, 5, s.count("1"))
+		})
+	}
+}
+
+// P-78, SEMANTICS 1.30
+func TestP78LostAnswerToCommitIsLookedUp(t *testing.T) {
+	w, db := wired(t, nil)
+	s := newStage(t, db, saga.Config{})
+	act := func(sc Scene) error { sc.Send(Note{"once"}); sc.Schedule("t", 0); return nil }
+	w.lose.Store(1)
+	s.begin("1", act)
+	require.Zero(t, w.lose.Load())
+	require.Equal(t, 1, s.count("1"))
+	require.Equal(t, []string{"once"}, s.notes())
+	require.Len(t, s.pending("1"), 1)
+	require.Len(t, s.signal.C(), 1) // who has to hear of it does
+	require.Len(t, s.outbox.C(), 1)
+
+	w.lose.Store(2)
+	s.next("1", act)
+	require.Equal(t, 2, s.count("1"))
+	require.Equal(t, []string{"once", "once"}, s.notes())
+
+	s.script.on("t", act) // reschedules its own name: the token tells
+	w.lose.Store(1)
+	_, errs := s.sweep()
+	require.Empty(t, errs)
+	require.Equal(t, 3, s.count("1"))
+	require.Equal(t, []string{"t"}, s.script.names())
+	require.Len(t, s.pending("1"), 1)
+
+	w.lose.Store(1)
+	s.next("1", end)
+	require.True(t, s.instance("1").Ended)
+	require.Equal(t, 4, s.count("1"))
+}
+
+// P-78: what stays unknown is said to be unknown, and never called handled or failed.
+func TestP78OutcomeThatStaysUnknownIsReturned(t *testing.T) {
+	w, db := wired(t, nil)
+	s := newStage(t, db, saga.Config{})
+	s.begin("1", nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.lost = cancel
+	w.lose.Store(1)
+	err := s.Handle(ctx, Next{ID: "1"}, saga.WithID("e"))
+	require.ErrorIs(t, err, saga.ErrUnknownOutcome)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+	require.False(t, schema.Retryable(err))
+	require.NotContains(t, err.Error(), "%!")
+	require.NoError(t, s.Handle(t.Context(), Next{ID: "1"}, saga.WithID("e"))) // safe under the same id
+	require.Equal(t, 2, s.count("1"))
+
+	s.next("1", func(sc Scene) error { sc.Schedule("t", 0); return nil })
+	due := s.due()[0]
+	ctx, w.lost = context.WithCancel(t.Context())
+	w.lose.Store(1)
+	require.True(t, retry.IsUncounted(s.Dispatch(ctx, due)))
+	require.NoError(t, s.Dispatch(t.Context(), due))
+	require.Equal(t, []string{"t"}, s.script.names())
+	require.Equal(t, 4, s.count("1"))
+}
