@@ -10,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/jmoiron/sqlx"
+	"go.uber.org/fx"
+
 	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/saga"
-	"go.uber.org/fx"
 )
 
 // checked is what the application registered, found right as far as it can be told without running anything.

@@ -7,8 +7,9 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/norn-go/norn/outbox"
 	"go.uber.org/fx"
+
+	"github.com/norn-go/norn/outbox"
 )
 
 // CommandHandler registers the handler of a command type: a func(context.Context, C) error, C a value type. Further

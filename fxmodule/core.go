@@ -6,10 +6,11 @@ import (
 	"reflect"
 	"slices"
 
+	"go.uber.org/fx"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/saga"
-	"go.uber.org/fx"
 )
 
 // core is the engine with what it shares with poller and relay, or why there is none.

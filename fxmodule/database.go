@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
 	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/schema"
 )

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/norn-go/norn/fxmodule"
-	"github.com/norn-go/norn/saga"
-	"github.com/norn-go/norn/schema"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
+
+	"github.com/norn-go/norn/fxmodule"
+	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/schema"
 )
 
 func TestADatabaseOfTheApplicationStaysOpen(t *testing.T) {

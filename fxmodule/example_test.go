@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.uber.org/dig"
+	"go.uber.org/fx"
+
 	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/saga"
-	"go.uber.org/dig"
-	"go.uber.org/fx"
 )
 
 // demonstrate runs an application on a new database, starts a reservation that expires at once, and waits for done.
@@ -142,7 +143,7 @@ func ExampleConfigFile() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	file := filepath.Join(dir, "seats.yaml")
 	if err := os.WriteFile(file, []byte("saga:\n  workers: 3\n"), 0o600); err != nil {
 		panic(err)
@@ -172,7 +173,7 @@ func ExampleModule_ownDatabase() {
 	if err != nil {
 		panic(err)
 	}
-	defer pool.Close()
+	defer func() { _ = pool.Close() }()
 
 	app := fx.New(silent, fxmodule.ConfigFile(""),
 		fx.Supply(pool),

@@ -11,15 +11,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/norn-go/norn/fxmodule"
-	"github.com/norn-go/norn/saga"
-	"github.com/norn-go/norn/schema"
-	"github.com/norn-go/norn/schema/schematest"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/dig"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 	"go.uber.org/goleak"
+
+	"github.com/norn-go/norn/fxmodule"
+	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/schema"
+	"github.com/norn-go/norn/schema/schematest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

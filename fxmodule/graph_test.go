@@ -9,13 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
 	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/saga"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
 )
 
 type Settings struct {

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/norn-go/norn/saga"
 	"go.uber.org/fx"
+
+	"github.com/norn-go/norn/saga"
 )
 
 // Interceptor puts a [saga.Interceptor], or what a constructor of one makes, around the handling of every event. The one
@@ -37,7 +38,7 @@ func as[F any](v any) (f F, ok bool) {
 func constructed[T, G any](what string, constructor any, group string, wrap func(T) G) fx.Option {
 	made := reflect.TypeFor[T]()
 	t := reflect.TypeOf(constructor)
-	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || t.Out(0) != made && !(made.Kind() == reflect.Interface && t.Out(0).Implements(made)) {
+	if t == nil || t.Kind() != reflect.Func || t.NumOut() == 0 || !satisfies(t.Out(0), made) {
 		return fx.Error(fmt.Errorf("fxmodule: %s: want %v, or a constructor of one, got %T", what, made, constructor))
 	}
 	name := fmt.Sprintf(`name:"norn.%d"`, order.Add(1))
@@ -49,4 +50,9 @@ func constructed[T, G any](what string, constructor any, group string, wrap func
 		fx.Annotate(constructor, results...),
 		fx.Annotate(wrap, fx.ParamTags(name), fx.ResultTags(fmt.Sprintf("group:%q", group))),
 	)
+}
+
+// satisfies reports whether a t can stand where a wanted is asked for.
+func satisfies(t, wanted reflect.Type) bool {
+	return t == wanted || wanted.Kind() == reflect.Interface && t.Implements(wanted)
 }

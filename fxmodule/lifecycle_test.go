@@ -9,14 +9,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+	"go.uber.org/goleak"
+
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
-	"go.uber.org/goleak"
 )
 
 // neighbour is another part of the application, which starts after norn.

@@ -10,8 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/norn-go/norn/schema"
 	"go.uber.org/fx"
+
+	"github.com/norn-go/norn/schema"
 )
 
 // node owns the parts of norn that run in an application.

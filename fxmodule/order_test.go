@@ -6,12 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/saga"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
 )
 
 // The saga of these tests: an order that is paid in time or not.

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+
 	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
 )
 
 type (

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/fx"
+
 	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/retry"
-	"go.uber.org/fx"
 )
 
 // runners are what works in the background while it holds a lease.

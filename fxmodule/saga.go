@@ -5,8 +5,9 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/norn-go/norn/saga"
 	"go.uber.org/fx"
+
+	"github.com/norn-go/norn/saga"
 )
 
 // Saga registers a saga type under its stable name. What its handlers want by type is taken from the graph where Saga

@@ -7,8 +7,9 @@ import (
 	"os"
 	"slices"
 
-	"github.com/norn-go/norn/config"
 	"go.uber.org/fx"
+
+	"github.com/norn-go/norn/config"
 )
 
 // ConfigFile names the YAML file of the settings; an empty path means that there is none. Without this option it is the

@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
+	"go.uber.org/fx/fxevent"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/lease"
@@ -18,9 +22,6 @@ import (
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
-	"github.com/stretchr/testify/require"
-	"go.uber.org/fx"
-	"go.uber.org/fx/fxevent"
 )
 
 // The Go blocks of docs/wiring.md stand in this file, word for word.

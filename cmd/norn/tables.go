@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/schema"
-	"github.com/spf13/cobra"
 )
 
 // place says where the tables are. What is not given comes from the settings, as in an application.
