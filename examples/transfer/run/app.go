@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 
+	"go.uber.org/dig"
 	"go.uber.org/fx"
 
 	"github.com/norn-go/norn/examples/transfer/bank"
@@ -54,7 +55,7 @@ func start(ctx context.Context, o Options) (*app, error) {
 	}
 	application := fx.New(options...)
 	if err := application.Err(); err != nil {
-		return nil, fmt.Errorf("start: %w", err)
+		return nil, fmt.Errorf("start: %w", dig.RootCause(err)) // without the way there through the graph
 	}
 	if err := application.Start(ctx); err != nil {
 		return nil, fmt.Errorf("start: %w", err)
