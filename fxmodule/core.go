@@ -3,6 +3,7 @@ package fxmodule
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -54,7 +55,7 @@ func newCore(in coreIn) *core {
 		Listen:            cfg.Wake.Listen,
 		Logger:            in.Node.log,
 	}, in.Checked.definitions...)
-	if c.err != nil {
+	if c.err = errors.Join(c.err, sameServices(in.Injected)); c.err != nil {
 		c.err = errors.Join(c.err, in.DB.Close())
 		return c
 	}
@@ -78,6 +79,27 @@ func lookup(all []injected) func(reflect.Type) (any, bool) {
 		}
 		return nil, false
 	}
+}
+
+// sameServices refuses two values for one type, which two modules may have provided as private: an engine keeps one.
+func sameServices(all []injected) error {
+	slices.SortFunc(all, func(a, b injected) int { return cmp.Compare(a.name, b.name) })
+	first := map[reflect.Type]injected{}
+	var errs []error
+	for _, i := range all {
+		for t, v := range i.services {
+			other, seen := first[t]
+			if !seen {
+				first[t] = i
+				continue
+			}
+			if v.Comparable() && !v.Equal(other.services[t]) {
+				errs = append(errs, fmt.Errorf("fxmodule: %s and %s get different values of %v: give them types of their own",
+					other.name, i.name, t))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func provideEngine(c *core) (*saga.Engine, error) { return c.engine, c.err }

@@ -47,7 +47,7 @@ func openDatabase(c *checked, n *node) (*database, error) {
 
 func logSettings(c *checked, n *node) {
 	for _, warning := range c.source.Warnings() {
-		n.log.Warn("fxmodule: " + warning)
+		n.log.Warn("fxmodule: a setting is left out", "warning", warning)
 	}
 	n.log.Info("fxmodule: settings", "settings", c.config)
 }

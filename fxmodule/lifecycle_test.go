@@ -39,7 +39,15 @@ func TestP41ASiblingThatFailsToStartLeavesNoLeaseHeld(t *testing.T) {
 			return errors.New("port is taken")
 		}, nil))
 		require.ErrorContains(t, app.Start(t.Context()), "port is taken")
-		requireNoLeaseHeld(t, look(t, address))
+		db := look(t, address)
+		requireNoLeaseHeld(t, db)
+
+		run(t, address, orders(), shop(&j))
+		settle()
+		for _, row := range leases(t, db) {
+			require.EqualValues(t, 2, row.Term)
+			require.True(t, row.Expires.After(time.Now()))
+		}
 	})
 }
 

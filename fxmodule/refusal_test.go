@@ -56,6 +56,15 @@ func TestAServiceWhoseOwnServiceIsMissingIsMissing(t *testing.T) {
 	))
 }
 
+func TestTwoValuesForOneTypeOfServiceAreRefused(t *testing.T) {
+	north := func() *Ledger { return &Ledger{"north"} }
+	orders := func(name string) fx.Option {
+		return fx.Module(name, fx.Provide(north, fx.Private),
+			fxmodule.Saga[Order](name, saga.Start(func(*Order, Ordered, *Ledger) {}, saga.By("order"))))
+	}
+	golden(t, refused(anyDatabase(t), orders("order-saga"), orders("return-saga")))
+}
+
 func TestAServiceThatFailsStopsTheStart(t *testing.T) {
 	err := refused(anyDatabase(t),
 		fx.Provide(func() (*Ledger, error) { return nil, errors.New("ledger: locked") }),

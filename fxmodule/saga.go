@@ -11,7 +11,7 @@ import (
 )
 
 // Saga registers a saga type under its stable name. What its handlers want by type is taken from the graph where Saga
-// stands, once, at start; private values of the fx.Module around it count. Mistakes stop the start, those of all saga
+// stands, once, at start; private values of the fx.Module around it count, but all saga types must get the same. Mistakes stop the start, those of all saga
 // types together.
 func Saga[S any](name string, opts ...saga.Option) fx.Option {
 	d := declared{order: order.Add(1)}
@@ -19,7 +19,7 @@ func Saga[S any](name string, opts ...saga.Option) fx.Option {
 	options := []fx.Option{fx.Supply(fx.Annotated{Group: "norn.declared", Target: d})}
 	if d.err == nil {
 		options = append(options, fromGraph("norn.injected", injectable(d.definition), func(s services) injected {
-			return injected{s}
+			return injected{name, s}
 		}))
 	}
 	return fx.Options(options...)
@@ -33,7 +33,10 @@ type declared struct {
 }
 
 // injected is what the graph has of what a saga type's handlers want.
-type injected struct{ services }
+type injected struct {
+	name     string
+	services services
+}
 
 var engineType = reflect.TypeFor[*saga.Engine]()
 
