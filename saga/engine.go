@@ -158,9 +158,10 @@ func (e *Engine) inside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, insideKey{e.db}, true)
 }
 
-// ErrNested is an event given to an engine by one of its own handlers, or by those of another engine on the same
-// [schema.DB]. It would wait for itself: send a command instead, or handle the event after the commit.
-var ErrNested = errors.New("saga: an event cannot be handled from inside a handler")
+// ErrNested is a call of an engine that one of its own handlers made, or one of another engine on the same
+// [schema.DB]: an event given to it, or an operator's change. It would wait for itself: send a command instead, or
+// call after the commit.
+var ErrNested = errors.New("saga: an event cannot be handled, nor stored work changed, from inside a handler")
 
 func (e *Engine) refuseNested(ctx context.Context) error {
 	if ctx.Value(insideKey{e.db}) != nil {

@@ -99,6 +99,9 @@ func parkedCommand(c outbox.Stored) Parked {
 
 // Retry makes parked work due again, with no attempts counted. If it is no longer parked it is [ErrNotParked].
 func (e *Engine) Retry(ctx context.Context, p Parked) error {
+	if err := e.refuseNested(ctx); err != nil {
+		return err
+	}
 	var found bool
 	var err error
 	switch p.Kind {
@@ -117,6 +120,9 @@ func (e *Engine) Retry(ctx context.Context, p Parked) error {
 // Discard removes parked work for good; the reason is logged with it. If it is no longer parked it is
 // [ErrNotParked].
 func (e *Engine) Discard(ctx context.Context, p Parked, reason string) error {
+	if err := e.refuseNested(ctx); err != nil {
+		return err
+	}
 	var found bool
 	var err error
 	switch p.Kind {

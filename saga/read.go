@@ -155,8 +155,8 @@ func (e *Engine) Deadlines(ctx context.Context, key Key) ([]deadline.Pending, er
 // CancelDeadline removes the deadline pending under a public id, parked or not, and tells whether there
 // was one. A deadline that is firing is not recalled, and what its handler arms afterwards is another one.
 func (e *Engine) CancelDeadline(ctx context.Context, publicID string) (bool, error) {
-	if !storedText(publicID) {
-		return false, nil
+	if err := e.refuseNested(ctx); err != nil || !storedText(publicID) {
+		return false, err
 	}
 	return e.deadlines.Cancel(ctx, publicID)
 }
@@ -164,8 +164,8 @@ func (e *Engine) CancelDeadline(ctx context.Context, publicID string) (bool, err
 // FireNow makes the deadline pending under a public id due at once and tells whether there was one that
 // is not parked. It fires in the next sweep, like any other.
 func (e *Engine) FireNow(ctx context.Context, publicID string) (bool, error) {
-	if !storedText(publicID) {
-		return false, nil
+	if err := e.refuseNested(ctx); err != nil || !storedText(publicID) {
+		return false, err
 	}
 	found, err := e.deadlines.FireNow(ctx, publicID, e.cfg.Now())
 	if found {

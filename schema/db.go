@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -141,12 +142,27 @@ func (d *DB) write(ctx context.Context) (release func(), err error) {
 	if d.writer == nil {
 		return func() {}, nil
 	}
+	if ctx.Value(writingKey{d}) != nil {
+		return nil, errNestedWrite
+	}
 	select {
 	case d.writer <- struct{}{}:
 		return func() { <-d.writer }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+type writingKey struct{ d *DB }
+
+var errNestedWrite = errors.New("schema: a write beside the transaction that the context is of would wait for it: write inside it")
+
+// writing marks ctx as that of a transaction which has SQLite's writer slot.
+func (d *DB) writing(ctx context.Context) context.Context {
+	if d.writer == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, writingKey{d}, true)
 }
 
 func (d *DB) pooled() runner {

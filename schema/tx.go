@@ -43,7 +43,7 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error)
 		d.prepareMissing(ctx, missing)
 	}()
 	tx := d.own(inner)
-	err = fn(ctx, tx)
+	err = fn(d.writing(ctx), tx)
 	missing = tx.missing
 	if err == nil {
 		err = context.Cause(ctx)
