@@ -28,6 +28,24 @@ type wire struct {
 	trips atomic.Int64
 	lose  atomic.Int64 // so many more COMMITs lose their answer
 	lost  func()       // called when one is lost
+	mu    sync.Mutex
+	wait  int    // so many more requests until
+	then  func() // this is called
+}
+
+// at calls then when that many more requests have been sent.
+func (w *wire) at(requests int, then func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wait, w.then = requests, then
+}
+
+func (w *wire) request() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.wait--; w.wait == -1 && w.then != nil {
+		w.then()
+	}
 }
 
 func (w *wire) Dial(network, address string) (net.Conn, error) {
@@ -60,6 +78,7 @@ func (c *wiredConn) Write(p []byte) (int, error) {
 		c.losing = true
 	}
 	c.mu.Unlock()
+	defer c.wire.request()
 	return c.Conn.Write(p)
 }
 
