@@ -134,7 +134,7 @@ var others = map[string][2]string{
 	"saga.schema.tables.history":          {"g1", "g2"},
 	"saga.event.retention":                {"1h", "2h"},
 	"saga.instance.retention":             {"1h", "0s"},
-	"saga.limits.value":                   {"10", "2048"},
+	"saga.limits.value":                   {"10", "1024"},
 	"saga.limits.payload":                 {"10", "20"},
 	"database.url":                        {"sqlite://a.db", "postgres://db/b"},
 	"database.max-open":                   {"1", "2"},

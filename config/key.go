@@ -73,7 +73,7 @@ func settings() []setting {
 			"how long dedupe records of handled events are kept"),
 		define("saga.instance.retention", 0, func(c *Config) *time.Duration { return &c.Instance.Retention }, notNegative,
 			"how long tombstones of ended sagas are kept, `0s`: for ever; pruning one frees its id"),
-		define("saga.limits.value", 1024, func(c *Config) *int { return &c.Limits.Value }, between(1, 2048),
+		define("saga.limits.value", 1024, func(c *Config) *int { return &c.Limits.Value }, between(1, 1024),
 			"longest association value or saga id, in bytes"),
 		define("saga.limits.payload", 1<<20, func(c *Config) *int { return &c.Limits.Payload }, between(1, 1<<30),
 			"longest payload, in bytes"),

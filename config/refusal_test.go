@@ -83,7 +83,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		{"saga.event.retention", "0s", "0s"},
 		{"saga.instance.retention", "-1s", "-1s"},
 		{"saga.limits.value", "0", "0"},
-		{"saga.limits.value", "2049", "2049"},
+		{"saga.limits.value", "1025", "1025"},
 		{"saga.limits.payload", "0", "0"},
 		{"database.max-open", "-1", "-1"},
 		{"database.url", "mysql://db/shop", "a value that is not shown"},

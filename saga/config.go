@@ -27,7 +27,7 @@ type Config struct {
 	MeasureEvery      time.Duration                  // how often the clock is measured; default 40s
 	EventRetention    time.Duration                  // how long handled event ids are known; default 168h
 	InstanceRetention time.Duration                  // how long tombstones are kept; 0: for ever
-	ValueLimit        int                            // bytes of an id or association value; default 1 KiB, at most 2 KiB
+	ValueLimit        int                            // bytes of an id or association value; default and at most 1 KiB
 	PayloadLimit      int                            // bytes of a stored payload; default 1 MiB
 	Listen            bool                           // wake-ups across processes, where the database can
 	Logger            *slog.Logger                   // default slog.Default()
@@ -87,8 +87,8 @@ func (c Config) validate() error {
 	if c.InstanceRetention < 0 {
 		errs = append(errs, fmt.Errorf("saga: config: InstanceRetention must not be negative, got %v", c.InstanceRetention))
 	}
-	if c.ValueLimit < 1 || c.ValueLimit > 2<<10 {
-		errs = append(errs, fmt.Errorf("saga: config: ValueLimit must be 1 to 2048 bytes, got %d", c.ValueLimit))
+	if c.ValueLimit < 1 || c.ValueLimit > 1<<10 {
+		errs = append(errs, fmt.Errorf("saga: config: ValueLimit must be 1 to 1024 bytes, got %d", c.ValueLimit))
 	}
 	return errors.Join(errs...)
 }

@@ -95,7 +95,15 @@ func (d *Definition) Services() []reflect.Type {
 func (d *Definition) Names() []string { return append([]string{d.name}, d.aliases...) }
 
 func (d *Definition) fail(format string, args ...any) {
-	d.errs = append(d.errs, fmt.Errorf("saga: %s: %w", d.name, fmt.Errorf(format, args...)))
+	d.errs = append(d.errs, fmt.Errorf("saga: %s: %w", shown(d.name), fmt.Errorf(format, args...)))
+}
+
+// shown is a name as it stands in errors: quoted and cut if it is none.
+func shown(name string) string {
+	if checkName("", name) == nil {
+		return name
+	}
+	return fmt.Sprintf("%.40q", name)
 }
 
 // takeAliases moves a naming of the state type, which names the saga type, out of the others.

@@ -20,7 +20,7 @@ func On(h any, opts ...HandlerOption) Option { return handlerOption(eventHandler
 func OnDeadline(name string, h any, opts ...HandlerOption) Option {
 	return optionFunc(func(d *Definition) {
 		compiled, errs := compile(d.state, deadlineHandler, h, opts)
-		compiled.label = name + " " + compiled.label
+		compiled.label = shown(name) + " " + compiled.label
 		d.addDeadline(name, compiled, errs)
 	})
 }
