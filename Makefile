@@ -22,12 +22,12 @@ demo: toolchain ## run the transfer example on 1,000 transfers, in SQLite
 # An external database is no input that go test could see change, so results are never taken from the cache.
 .PHONY: test
 test: toolchain ## run all tests, on SQLite and on a Postgres of their own
-	@$(with_postgres) go test -count=1 ./...
+	@$(with_postgres) go test -timeout 5m -count=1 ./...
 	echo "make test: everything passed, on SQLite and on Postgres"
 
 .PHONY: race
 race: toolchain ## run all tests with the race detector
-	@$(with_postgres) go test -race -count=1 ./...
+	@$(with_postgres) go test -timeout 8m -race -count=1 ./...
 	echo "make race: everything passed under the race detector, on SQLite and on Postgres"
 
 .PHONY: lint
@@ -46,7 +46,7 @@ bench: toolchain ## run the benchmarks (bench=REGEXP chooses, count=N repeats fo
 .PHONY: golden
 golden: toolchain ## write generated and golden files anew
 	@go generate ./...
-	NORN_UPDATE_GOLDEN=1 $(with_postgres) go test -count=1 -run Golden ./... | sed '/\[no test/d'
+	NORN_UPDATE_GOLDEN=1 $(with_postgres) go test -count=1 -run 'Golden|Documented' ./... | sed '/\[no test/d'
 
 .PHONY: check-golden
 check-golden: toolchain ## fail if a generated or golden file is not current

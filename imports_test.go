@@ -34,6 +34,7 @@ var arrows = map[string][]string{
 	"fxmodule":          {"config", "saga", "poller", "outbox", "deadline", "lease", "schema", "retry"},
 	"schema/schematest": {"schema"},
 	"saga/sagatest":     {"saga", "poller", "outbox", "deadline", "lease", "schema", "schema/schematest", "retry"},
+	"bench":             {"..."},
 	"cmd/...":           {"..."},
 	"examples/...":      {"..."},
 }
