@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Values returns the texts at a slash-separated path of v: each segment is a map key, a JSON name or,
@@ -125,8 +126,25 @@ func value(v reflect.Value) reflect.Value {
 	return v
 }
 
+type fieldKey struct {
+	t       reflect.Type
+	segment string
+}
+
+var fields sync.Map // fieldKey → []int; segments are those of definitions, so there are few
+
 // field is the index of the field that a segment means, nil if there is none.
 func field(t reflect.Type, segment string) []int {
+	key := fieldKey{t, segment}
+	if index, ok := fields.Load(key); ok {
+		return index.([]int)
+	}
+	index := findField(t, segment)
+	fields.Store(key, index)
+	return index
+}
+
+func findField(t reflect.Type, segment string) []int {
 	var byName []int
 	for _, f := range reflect.VisibleFields(t) {
 		if !f.IsExported() {
