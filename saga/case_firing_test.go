@@ -159,6 +159,7 @@ func TestCase0117RowDueDuringDowntimeFiresInTheFirstSweep(t *testing.T) {
 		second.script.on("t", func(sc Scene) error { at = sc.Firing.At; return nil })
 		defer second.run(second.poller(pollerConfig, time.Minute))()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, []string{"t"}, second.script.names())
 		require.Equal(t, schema.Microseconds(started), at)
 	})

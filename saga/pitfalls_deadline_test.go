@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/norn-go/norn/deadline"
@@ -223,6 +224,7 @@ func TestP17SignalComesAfterTheCommit(t *testing.T) {
 		})
 		committed := time.Now()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		require.Equal(t, committed, fired)
 		s.begin("2", func(sc Scene) error { sc.Schedule("t", time.Millisecond); return nil })
 		time.Sleep(time.Millisecond)
