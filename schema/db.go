@@ -27,6 +27,7 @@ type DB struct {
 	templates    sync.Map              // query → *template
 	statements   map[string]*statement // by SQL
 	statementsMu sync.RWMutex
+	retiring     sync.WaitGroup // statements being closed
 	writer       chan struct{}
 }
 

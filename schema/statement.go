@@ -48,14 +48,20 @@ func (d *DB) keep(text string, last, next *statement) *sql.Stmt {
 	d.statementsMu.Lock()
 	defer d.statementsMu.Unlock()
 	if now := d.statements[text]; now != last {
-		_ = next.Close()
+		d.retire(next.Stmt)
 		return now.Stmt
 	}
 	d.statements[text] = next
 	if last != nil && last.previous != nil {
-		_ = last.previous.Close()
+		d.retire(last.previous)
 	}
 	return next.Stmt
+}
+
+// retire closes a statement without waiting for it: closing waits for the queries that run on the
+// connections where it is prepared, and such a query may wait for a lock that the caller's transaction holds.
+func (d *DB) retire(stmt *sql.Stmt) {
+	d.retiring.Go(func() { _ = stmt.Close() })
 }
 
 func (d *DB) statement(text string) *statement {
@@ -65,6 +71,7 @@ func (d *DB) statement(text string) *statement {
 }
 
 func (d *DB) closeStatements() {
+	d.retiring.Wait()
 	d.statementsMu.Lock()
 	defer d.statementsMu.Unlock()
 	for _, s := range d.statements {
