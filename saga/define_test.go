@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
 	"github.com/stretchr/testify/require"
 )
@@ -62,7 +63,7 @@ func textPayload(*Story, textOnly)             {}
 func byFloat(*Story, floats)                   {}
 
 // SEMANTICS 1.1, 1.2, 1.4, 3.2, 3.3, 3.11
-func TestDefinitionErrorsAreReportedTogether(t *testing.T) {
+func TestCase0122DefinitionErrorsAreReportedTogether(t *testing.T) {
 	_, err := saga.Define[Story]("story\n",
 		saga.Start((*Story).OnBegin),
 		saga.On((*Story).OnNext, saga.By("id"), saga.Again()),
@@ -162,8 +163,11 @@ func TestDefinitionTellsItsNameDeadlinesAndServices(t *testing.T) {
 }
 
 // SEMANTICS 1.2: any order, any of them.
-func TestParametersStandInAnyOrder(t *testing.T) {
-	db := schematest.Open(t, schematest.URL(t, "sqlite"))
+func TestCase0123ParametersStandInAnyOrder(t *testing.T) {
+	schematest.Each(t, parametersInAnyOrder)
+}
+
+func parametersInAnyOrder(t *testing.T, db *schema.DB) {
 	calls := 0
 	d, err := saga.Define[Story]("story",
 		saga.Start(func(s *Story, tx saga.Tx, l ledger, e Begin, p *Parcel, c saga.Commands) error {

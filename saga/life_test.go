@@ -43,6 +43,7 @@ func TestEndBeatsScheduleWhateverTheOrder(t *testing.T) {
 		}
 		require.Equal(t, []string{"1", "2"}, s.notes())
 		require.Equal(t, 3, s.rows("{association}"))
+		require.Empty(t, s.signal.C())
 	})
 }
 

@@ -155,7 +155,7 @@ func TestEventOfAnExistingSagaTakesFiveRoundTrips(t *testing.T) {
 	}
 }
 
-// P-78, SEMANTICS 1.30
+// P-78, SEMANTICS 1.30. On SQLite COMMIT is a call within the process, whose answer cannot get lost.
 func TestP78LostAnswerToCommitIsLookedUp(t *testing.T) {
 	w, db := wired(t, nil)
 	s := newStage(t, db, saga.Config{})
