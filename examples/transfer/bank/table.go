@@ -42,21 +42,21 @@ var tables = []string{
 // CreateTables creates the bank's tables where they are missing. Several processes may do it at once.
 func CreateTables(ctx context.Context, db *schema.DB) error {
 	time := map[string]string{"sqlite": "integer", "postgres": "timestamptz"}[db.Dialect()]
-	for _, table := range tables {
-		if err := create(ctx, db, strings.Replace(table, "TIME", time, 1)); err != nil {
-			return fmt.Errorf("bank: create the tables: %w", err)
+	create := func(ctx context.Context, tx *schema.Tx) error {
+		for _, table := range tables {
+			if _, err := tx.Exec(ctx, strings.Replace(table, "TIME", time, 1)); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
-}
-
-// create tries again when it fails: on Postgres IF NOT EXISTS does not see a table that another process is
-// creating, but it does the next time.
-func create(ctx context.Context, db *schema.DB, statement string) (err error) {
-	for range 3 {
-		if _, err = db.Exec(ctx, statement); err == nil {
+	// On Postgres IF NOT EXISTS does not see a table that another process is creating, but fails when that has
+	// committed; the next time it does see it.
+	var err error
+	for range 5 {
+		if err = db.Tx(ctx, create); err == nil {
 			return nil
 		}
 	}
-	return err
+	return fmt.Errorf("bank: create the tables: %w", err)
 }
