@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/norn-go/norn/examples/transfer/input"
+	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
 )
@@ -78,15 +80,21 @@ func TestTwoProcessesOnOnePostgresSurviveTheKillOfTheLeaseHolder(t *testing.T) {
 	}
 	file, address := written(t, orders), schematest.URL(t, "postgres")
 	db := schematest.Open(t, address)
-	arguments := []string{"run", "--input", file, "--database", address, "--timeout", "3s", "--json"}
-	nodes := []*process{launch(t, arguments...), launch(t, arguments...)}
+	arguments := []string{"run", "--input", file, "--database", address, "--timeout", "1s", "--json"}
+	var nodes []*process
+	err := lease.New(db, leaseName, lease.Config{}).Hold(t.Context(), func(context.Context) error {
+		nodes = []*process{launch(t, arguments...), launch(t, arguments...)}
+		for due(t, db) < len(orders) {
+			requireRunning(t, nodes)
+		}
+		return nil
+	})
+	require.NoError(t, err)
 
-	holder := sweeping(t, db, len(orders), nodes)
+	holder := sweeping(t, db, nodes)
 	holder.signal(os.Kill)
 	require.Equal(t, -1, holder.wait())
-	var left int
-	require.NoError(t, db.Get(t.Context(), &left, "SELECT count(*) FROM {deadline} WHERE due_at <= {now}"))
-	require.Positive(t, left, "it was killed in the middle of a sweep")
+	require.Positive(t, due(t, db), "it was killed in the middle of a sweep")
 
 	for _, p := range nodes {
 		if p != holder {
@@ -95,20 +103,36 @@ func TestTwoProcessesOnOnePostgresSurviveTheKillOfTheLeaseHolder(t *testing.T) {
 	}
 }
 
-// sweeping waits until some of all deadlines have fired and returns the process that sweeps.
-func sweeping(t *testing.T, db *schema.DB, all int, nodes []*process) *process {
+func due(t *testing.T, db *schema.DB) (n int) {
 	t.Helper()
-	for armed, ended := 0, 0; ended == 0 || armed == all; {
-		armed = deadlines(t, db)
-		require.NoError(t, db.Get(t.Context(), &ended, "SELECT count(*) FROM {instance} WHERE status = 'ended'"))
-		for _, p := range nodes {
-			require.NoError(t, p.command.Process.Signal(syscall.Signal(0)), "%v", p.said)
+	require.NoError(t, db.Get(t.Context(), &n, "SELECT count(*) FROM {deadline} WHERE due_at <= {now}"))
+	return n
+}
+
+// requireRunning fails the test when a process has closed its standard error, which ends with it.
+func requireRunning(t *testing.T, nodes []*process) {
+	t.Helper()
+	for _, p := range nodes {
+		select {
+		case line, running := <-p.lines:
+			p.said = append(p.said, line)
+			require.True(t, running, "%v", p.said)
+		default:
 		}
 	}
+}
+
+// sweeping waits until a deadline has fired and returns the process that sweeps.
+func sweeping(t *testing.T, db *schema.DB, nodes []*process) *process {
+	t.Helper()
+	for ended := 0; ended == 0; {
+		requireRunning(t, nodes)
+		require.NoError(t, db.Get(t.Context(), &ended, "SELECT count(*) FROM {instance} WHERE status = 'ended'"))
+	}
 	var holder string
-	require.NoError(t, db.Get(t.Context(), &holder, "SELECT holder FROM {deadline_lock} WHERE name NOT LIKE '%/relay' AND expires_at > {now}"))
+	require.NoError(t, db.Get(t.Context(), &holder, "SELECT holder FROM {deadline_lock} WHERE name = ?", leaseName))
 	for _, p := range nodes {
-		if strings.Contains("-"+holder+"-", "-"+strconv.Itoa(p.command.Process.Pid)+"-") {
+		if strings.Contains(holder, "-"+strconv.Itoa(p.command.Process.Pid)+"-") {
 			return p
 		}
 	}

@@ -36,6 +36,9 @@ func build(m *testing.M) int {
 	return m.Run()
 }
 
+// leaseName is the name of the lease under which the processes sweep.
+const leaseName = "sweep"
+
 // process is a running program. What it writes to standard error comes line by line.
 type process struct {
 	t       *testing.T
@@ -49,7 +52,7 @@ func launch(t *testing.T, arguments ...string) *process {
 	t.Helper()
 	p := &process{t: t, command: exec.Command(program, arguments...), lines: make(chan string, 1000)} // more than it has to say
 	p.command.Stdout = &p.out
-	p.command.Env = append(os.Environ(), "SAGA_DEADLINE_LEASE_TTL=1s", "SAGA_DEADLINE_POLLING_INTERVAL=300ms")
+	p.command.Env = append(os.Environ(), "SAGA_DEADLINE_LEASE_TTL=1s", "SAGA_DEADLINE_POLLING_INTERVAL=300ms", "SAGA_DEADLINE_LEASE_NAME="+leaseName)
 	stderr, err := p.command.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, p.command.Start())
