@@ -45,16 +45,21 @@ func (e *Engine) match(ctx context.Context, q querier, m Message, routes []*rout
 	return targets, nil
 }
 
-// targets applies SEMANTICS 3.4: live sagas that match, else the one that the event starts.
+// targets applies SEMANTICS 3.4: live sagas that match, else the one that the event starts. Of several
+// tombstones it is the one of the id that the event gives, if that is among them.
 func (e *Engine) targets(r *route, m Message, pairs []pair, found []candidate) []target {
 	var live []target
 	var ended *Key
+	id := ""
+	if r.start != nil {
+		id = startID(r.start, m, pairs)
+	}
 	for _, c := range found {
 		switch {
 		case !slices.Contains(r.def.Names(), c.Type):
 		case !c.Ended:
 			live = append(live, target{key: Key{c.Type, c.ID}})
-		default:
+		case ended == nil || c.ID == id:
 			ended = &Key{c.Type, c.ID}
 		}
 	}
@@ -66,7 +71,7 @@ func (e *Engine) targets(r *route, m Message, pairs []pair, found []candidate) [
 	case ended != nil:
 		return []target{{key: *ended, start: true}}
 	}
-	return []target{{key: Key{r.def.name, startID(r.start, m, pairs)}, start: true}}
+	return []target{{key: Key{r.def.name, id}, start: true}}
 }
 
 // startID is the id of the saga that an event starts (SEMANTICS 3.1).

@@ -62,7 +62,11 @@ func (e *Engine) HandleTx(ctx context.Context, tx *sql.Tx, event any, opts ...Me
 	return e.intercept(ctx, m, func(ctx context.Context, m Message) error {
 		return e.deliver(ctx, m, own, func(t target, r *route, m Message) error {
 			inv := invocation{engine: e, key: t.key, def: r.def, event: &m, route: r, start: t.start}
-			err := own.Savepoint(ctx, func() error { _, err := inv.attempt(ctx, own); return err })
+			var out outcome
+			err := own.Savepoint(ctx, func() (err error) { out, err = inv.attempt(ctx, own); return err })
+			if err == nil && out.count != nil {
+				out.count(&e.counts)
+			}
 			if duplicate := inv.duplicate(err); duplicate != nil {
 				return *duplicate
 			}

@@ -110,6 +110,24 @@ func TestAgainBeginsANewLifeWithNothingOfTheOld(t *testing.T) {
 	})
 }
 
+// SEMANTICS 1.24: an event that meets two tombstones begins again the saga of its own id.
+func TestAgainPrefersTheTombstoneOfTheEventsID(t *testing.T) {
+	type event struct{ A, B string }
+	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
+		s := newStage(t, db, saga.Config{}, story(t, "story",
+			saga.Start(func(_ *Story, _ event, l saga.Lifecycle) { l.End() }, saga.By("a"), saga.By("b"), saga.Again())))
+		require.NoError(t, s.Handle(t.Context(), event{A: "m"}))
+		require.NoError(t, s.Handle(t.Context(), event{B: "x"}, saga.WithID("a")))
+		require.NoError(t, s.Handle(t.Context(), event{B: "y"}, saga.WithID("z")))
+		for i, other := range []string{"x", "y"} { // of a saga before it, and of one behind it
+			require.NoError(t, s.Handle(t.Context(), event{A: "m", B: other}))
+			require.EqualValues(t, i+2, s.instance("m").Version)
+		}
+		require.EqualValues(t, 1, s.instance("a").Version)
+		require.EqualValues(t, 1, s.instance("z").Version)
+	})
+}
+
 // SEMANTICS 1.25, P-65
 func TestP65ConcurrentStartsMakeOneSaga(t *testing.T) {
 	schematest.Each(t, func(t *testing.T, db *schema.DB) {

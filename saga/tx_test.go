@@ -34,6 +34,7 @@ func TestHandleTxCommitsWithTheCaller(t *testing.T) {
 		require.NoError(t, s.HandleTx(t.Context(), tx, Next{ID: "1"}))
 		require.NoError(t, s.HandleTx(t.Context(), tx, Begin{ID: "1"}, saga.WithID("e1"))) // seen in the same transaction
 		require.Empty(t, s.signal.C())                                                     // 1.41: nothing is told before the commit
+		require.EqualValues(t, 1, s.Stats().Duplicates)
 		require.NoError(t, tx.Commit())
 		require.Equal(t, 2, s.count("1"))
 		require.Equal(t, []string{"x"}, s.notes())
@@ -140,5 +141,22 @@ func TestHandlerWritesInTheSagasTransaction(t *testing.T) {
 		require.NoError(t, s.HandleTx(t.Context(), tx, Next{ID: "1", Do: write}))
 		require.NoError(t, tx.Commit())
 		require.Equal(t, 2, s.rows("account"))
+	})
+}
+
+// DESIGN 5: one lock order everywhere, whatever the order of definitions.
+func TestHandleTxTakesSagasInTheOrderOfTypeAndID(t *testing.T) {
+	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
+		var order []string
+		define := func(name string) *saga.Definition {
+			d, err := saga.Define[Story](name, saga.Start(func(*Story, Begin) { order = append(order, name) }, saga.By("id")))
+			require.NoError(t, err)
+			return d
+		}
+		e := newEngine(t, db, saga.Config{}, define("z"), define("a"), define("m"))
+		tx := beginTx(t, db)
+		require.NoError(t, e.HandleTx(t.Context(), tx, Begin{ID: "1"}))
+		require.NoError(t, tx.Commit())
+		require.Equal(t, []string{"a", "m", "z"}, order)
 	})
 }
