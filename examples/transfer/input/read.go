@@ -31,7 +31,7 @@ func ReadFile(path string) ([]Order, []Refusal, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("input: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	return Read(path, f)
 }
 

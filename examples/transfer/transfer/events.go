@@ -3,7 +3,7 @@ package transfer
 import "github.com/shopspring/decimal"
 
 // TransferRequested starts a transfer.
-type TransferRequested struct {
+type TransferRequested struct { //nolint:revive // events are told apart by their names alone
 	TransferID      string          `json:"transferId"`
 	SourceAccountID string          `json:"sourceAccountId"`
 	TargetAccountID string          `json:"targetAccountId"`

@@ -18,7 +18,7 @@ const (
 )
 
 // TransferSaga is the state of one transfer.
-type TransferSaga struct {
+type TransferSaga struct { //nolint:revive // the saga type is called transfer-saga
 	TransferID, SourceAccountID, TargetAccountID string
 	Amount                                       decimal.Decimal
 	DebitConfirmed, CreditConfirmed              bool
