@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/schema"
-	"github.com/stretchr/testify/require"
 )
 
 const (

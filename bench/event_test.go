@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/norn-go/norn/schema"
 	"github.com/stretchr/testify/require"
+
+	"github.com/norn-go/norn/schema"
 )
 
 const sagas = 1000

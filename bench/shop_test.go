@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 // orders is the saga type under measurement: a state of a usual size, one association, one deadline.

@@ -4,8 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/norn-go/norn/retry"
 	"github.com/stretchr/testify/require"
+
+	"github.com/norn-go/norn/retry"
 )
 
 func TestPausesDoubleUpToTheLongest(t *testing.T) {

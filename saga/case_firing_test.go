@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/poller"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 var pollerConfig = poller.Config{Interval: 30 * time.Second}

@@ -6,11 +6,12 @@ import (
 	"math/big"
 	"testing"
 
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/shopspring/decimal"
-	"github.com/stretchr/testify/require"
 )
 
 type everything struct {

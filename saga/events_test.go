@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 // SEMANTICS 4.16

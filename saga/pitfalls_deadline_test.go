@@ -8,11 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestP01CancelIsIdempotent(t *testing.T) {

@@ -6,8 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/norn-go/norn/schema"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/norn-go/norn/schema"
 )
 
 // Run does the engine's housekeeping until ctx ends: it measures the clock, forgets handled event ids and

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/lease"
 	"github.com/norn-go/norn/outbox"
@@ -17,7 +19,6 @@ import (
 	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
-	"github.com/stretchr/testify/require"
 )
 
 // Story is a saga whose handlers do what the test says: events bring what to do along, deadlines look it

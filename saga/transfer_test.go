@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/shopspring/decimal"
-	"github.com/stretchr/testify/require"
 )
 
 // The transfer of the worked example, as an application would write it.

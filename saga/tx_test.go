@@ -6,10 +6,11 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 func beginTx(t *testing.T, db *schema.DB) *sql.Tx {

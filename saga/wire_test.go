@@ -15,11 +15,12 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 // wire stands between lib/pq and the server. It counts round trips, a request followed by the wait for its

@@ -10,10 +10,11 @@ import (
 	"testing"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/norn-go/norn/schema"
-	"github.com/norn-go/norn/schema/schematest"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/norn-go/norn/schema"
+	"github.com/norn-go/norn/schema/schematest"
 )
 
 // each opens a database without tables.

@@ -11,8 +11,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/norn-go/norn/schema"
 	"github.com/stretchr/testify/require"
+
+	"github.com/norn-go/norn/schema"
 )
 
 // Env names the environment variable with the URL of the Postgres to test on.
