@@ -4,25 +4,25 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/norn-go/norn/schema"
 )
 
 // Run does the engine's housekeeping until ctx ends: it measures the clock, forgets handled event ids and
 // tombstones after their retention, and carries wake-ups between processes. Handling works without it. Any
-// number of nodes may run it at once.
+// number of nodes may run it at once. It returns nil when all of that has ended.
 func (e *Engine) Run(ctx context.Context) error {
-	var group errgroup.Group
-	group.Go(func() error { e.every(ctx, "measure the clock", e.cfg.MeasureEvery, e.measure); return nil })
-	group.Go(func() error { e.every(ctx, "prune", pruneEvery, e.prune); return nil })
+	var running sync.WaitGroup
+	running.Go(func() { e.every(ctx, "measure the clock", e.cfg.MeasureEvery, e.measure) })
+	running.Go(func() { e.every(ctx, "prune", pruneEvery, e.prune) })
 	if e.cfg.Listen && e.db.CanListen() {
-		group.Go(func() error { e.listen(ctx); return nil })
-		group.Go(func() error { e.notify(ctx); return nil })
+		running.Go(func() { e.listen(ctx) })
+		running.Go(func() { e.notify(ctx) })
 	}
-	return group.Wait()
+	running.Wait()
+	return nil
 }
 
 const (
@@ -32,26 +32,35 @@ const (
 	coalesce = 20 * time.Millisecond
 )
 
-// every runs work at once and then again and again, each pause a little different. Trouble is logged once
-// when it begins and once when it is over.
+// every runs work at once and then again and again, each pause a little different.
 func (e *Engine) every(ctx context.Context, what string, pause time.Duration, work func(context.Context) error) {
-	failing := false
+	t := trouble{e: e, what: what}
 	for ctx.Err() == nil {
-		err := work(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !failing:
-			e.cfg.Logger.Error("saga: housekeeping fails", "what", what, "err", err)
-		case err == nil && failing:
-			e.cfg.Logger.Info("saga: housekeeping works again", "what", what)
-		}
-		failing = err != nil
+		t.tell(ctx, work(ctx))
 		select {
 		case <-time.After(pause - pause/10 + rand.N(pause/5)):
 		case <-ctx.Done():
 		}
 	}
+}
+
+// trouble is logged once when it begins and once when it is over.
+type trouble struct {
+	e       *Engine
+	what    string
+	failing bool
+}
+
+func (t *trouble) tell(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil && !t.failing:
+		t.e.cfg.Logger.Error("saga: housekeeping fails", "what", t.what, "err", err)
+	case err == nil && t.failing:
+		t.e.cfg.Logger.Info("saga: housekeeping works again", "what", t.what)
+	}
+	t.failing = err != nil
 }
 
 // skewWorthALine is the skew from which on it is reported.
@@ -97,11 +106,14 @@ func (e *Engine) prune(ctx context.Context) error {
 
 // listen wakes this process' poller and relay when another process committed.
 func (e *Engine) listen(ctx context.Context) {
-	e.every(ctx, "listen", time.Second, func(ctx context.Context) error {
-		return e.db.Listen(ctx, func() {
+	t := trouble{e: e, what: "listen"}
+	e.every(ctx, "listen again", time.Second, func(ctx context.Context) error {
+		t.tell(ctx, e.db.Listen(ctx, func() {
+			t.tell(ctx, nil)
 			e.cfg.Signal.Notify(time.Time{})
 			e.cfg.Outbox.Notify()
-		})
+		}))
+		return nil
 	})
 }
 

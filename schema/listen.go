@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -22,29 +23,44 @@ func (d *DB) NotifyOthers(ctx context.Context) error {
 	return err
 }
 
-// Listen calls wake after each wake-up of another process, and after a reconnect, when wake-ups may
-// have been missed. It returns when ctx ends; a lost connection is opened again, and polling goes on
-// meanwhile.
+// Listen calls wake when it begins to listen, since wake-ups may have been missed before, and after each
+// wake-up of another process. It returns nil when ctx ends, and an error when the connection is lost: call it again.
+// It has a connection of its own, outside of the pool.
 func (d *DB) Listen(ctx context.Context, wake func()) error {
 	address, err := postgresSource(d.url, true)
 	if err != nil {
 		return err
 	}
-	listener := pq.NewListener(address, time.Second, time.Minute, nil)
-	defer func() { _ = listener.Close() }()
-	if err := listener.Listen(d.channel()); err != nil && !errors.Is(err, pq.ErrChannelAlreadyOpen) {
+	notices := make(chan *pq.Notification, 16) // the connection's reader need not wait for wake
+	// A pq.Listener would connect again by itself, but its Close leaves that goroutine behind.
+	conn, err := pq.NewListenerConn(address, notices)
+	if err != nil {
 		return d.classify(err)
 	}
+	defer func() {
+		_ = conn.Close()
+		for range notices { // closed when the reader has ended
+		}
+	}()
+	if _, err := conn.Listen(d.channel()); err != nil {
+		return d.classify(err)
+	}
+	wake()
 	check := time.NewTicker(90 * time.Second)
 	defer check.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-listener.Notify:
+		case _, open := <-notices:
+			if !open {
+				return fmt.Errorf("schema: listen: %w", errors.Join(ErrUnavailable, conn.Err()))
+			}
 			wake()
-		case <-check.C:
-			_ = listener.Ping() // a dead connection shows, and the listener opens another
+		case <-check.C: // a connection that died without a word shows
+			if err := conn.Ping(); err != nil {
+				return d.classify(err)
+			}
 		}
 	}
 }
