@@ -35,7 +35,7 @@ func golden(t *testing.T, name, got string) {
 type ledger interface{ Book() }
 
 type (
-	textOnly struct{ n int }
+	textOnly struct{}
 	oneWay   struct{ At fmt.Stringer }
 	badState struct {
 		C  chan int

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -44,7 +45,7 @@ func (in *invocation) flush(ctx context.Context, tx *schema.Tx, a *attempt) (out
 	in.engine.commands.Put(&b, commands)
 	in.flushPairs(&b, a, ended, added, removed)
 	changed, err := tx.Run(ctx, &b)
-	if schema.IsDuplicate(err, "public_id") {
+	if in.engine.db.Refused(err, schema.OnePublicID) {
 		err = fmt.Errorf("a public id is held by another pending deadline: %w", err)
 	}
 	if err != nil {
@@ -135,7 +136,7 @@ func wantPayload(h *handler, op deadline.Operation) error {
 // newCommands makes rows of the sent commands. Their ids follow from saga, message and position, so a
 // retried attempt makes the same ones (SEMANTICS 1.18).
 func (in *invocation) newCommands(a *attempt) ([]outbox.New, error) {
-	message := ""
+	var message string
 	if in.event != nil {
 		message = "event:" + in.event.ID
 	} else {
@@ -241,18 +242,9 @@ func (in *invocation) flushPairs(b *schema.Batch, a *attempt, ended bool, added,
 func without(pairs, removed []pair) []pair {
 	var out []pair
 	for _, p := range pairs {
-		if !containsPair(removed, p) {
+		if !slices.Contains(removed, p) {
 			out = append(out, p)
 		}
 	}
 	return out
-}
-
-func containsPair(pairs []pair, p pair) bool {
-	for _, q := range pairs {
-		if p == q {
-			return true
-		}
-	}
-	return false
 }

@@ -43,8 +43,6 @@ type call struct {
 	service      func(reflect.Type) reflect.Value
 }
 
-func mistake(format string, args ...any) error { return fmt.Errorf(format, args...) }
-
 // take applies the options and reports those that do not fit the kind of handler.
 func (h *handler) take(opts []HandlerOption) (errs []error) {
 	for _, opt := range opts {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/norn-go/norn/deadline"
+	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/schema"
 )
 
@@ -145,14 +146,14 @@ func (in *invocation) run(ctx context.Context, tx *schema.Tx, a attempt) (outcom
 	a.buffers = newBuffers(e.cfg.Now, func(what string) {
 		e.cfg.Logger.Error("saga: buffer used after its handler returned; nothing is recorded", "saga", in.key.Type, "id", in.key.ID, "what", what)
 	})
-	if err := a.call(e, ctx, tx, in.event); err != nil {
+	if err := a.call(ctx, e, tx, in.event); err != nil {
 		return outcome{}, tx.HandlerError(ctx, err)
 	}
 	return in.flush(ctx, tx, &a)
 }
 
 // call runs the handler; a panic is an error with its stack.
-func (a *attempt) call(e *Engine, ctx context.Context, tx *schema.Tx, event *Message) (err error) {
+func (a *attempt) call(ctx context.Context, e *Engine, tx *schema.Tx, event *Message) (err error) {
 	defer a.buffers.seal()
 	defer func() {
 		if r := recover(); r != nil {
@@ -185,22 +186,20 @@ var ErrUnknownOutcome = schema.ErrUnknownOutcome
 
 // Permanent marks an error that no retry would mend: a deadline or command that fails with it is parked
 // at once.
-func Permanent(err error) error { return permanent(err) }
+func Permanent(err error) error { return retry.Permanent(err) }
 
 // duplicate sorts the refusals of unique indexes. A saga started by someone else meanwhile is matched
 // again; an event id that is on record was handled, which is success. nil: err is none of these.
 func (in *invocation) duplicate(err error) *error {
+	db := in.engine.db
 	var result error
 	switch {
-	case in.event != nil && schema.IsDuplicate(err, "event_id"):
+	case in.event != nil && db.Refused(err, schema.OneEvent):
 		in.engine.counts.duplicates.Add(1)
 		return &result
-	case in.event != nil && in.start && !schema.IsDuplicate(err, "public_id") && !schema.IsDuplicate(err, "command_id"):
-		var dup *schema.DuplicateError
-		if errors.As(err, &dup) {
-			result = errRematch
-			return &result
-		}
+	case in.event != nil && in.start && (db.Refused(err, schema.OneInstance) || db.Refused(err, schema.OneStart)):
+		result = errRematch
+		return &result
 	}
 	return nil
 }

@@ -2,6 +2,8 @@ package saga
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 )
@@ -44,10 +46,10 @@ func OnFunc[S, E any](fn func(ctx context.Context, state *S, event E, in Injecte
 		}
 		errs := append(h.take(opts), h.checkMessage())
 		if fn == nil {
-			errs = append(errs, mistake("the function is nil"))
+			errs = append(errs, errors.New("the function is nil"))
 		}
 		if d.state != reflect.TypeFor[S]() {
-			errs = append(errs, mistake("the state is a %v: want *%v", reflect.TypeFor[*S](), d.state))
+			errs = append(errs, fmt.Errorf("the state is a %v: want *%v", reflect.TypeFor[*S](), d.state))
 		}
 		d.addEvent(h, errs)
 	})

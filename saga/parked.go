@@ -30,6 +30,7 @@ type Parked struct {
 // ParkedKind is what was parked.
 type ParkedKind string
 
+// What can be parked.
 const (
 	ParkedDeadline ParkedKind = "deadline"
 	ParkedCommand  ParkedKind = "command"

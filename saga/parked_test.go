@@ -149,7 +149,8 @@ func TestInstancesArePagedInOrderByStatus(t *testing.T) {
 			}
 			require.Equal(t, want, n, q)
 		}
-		for range s.Instances(t.Context(), saga.Query{}) {
+		for _, err := range s.Instances(t.Context(), saga.Query{}) {
+			require.NoError(t, err)
 			break
 		}
 		for _, none := range []saga.Key{{}, {Type: "story", ID: "none"}, {Type: "story", ID: "\x00"}, {Type: "\xff", ID: "x"}} {

@@ -56,25 +56,30 @@ func dump(t *testing.T, db *schema.DB) string {
 		for token, table := range map[string]string{"{instance}": "saga_instance", "{association}": "saga_association", "{deadline}": "saga_deadline", "{command}": "saga_command", "{event}": "saga_event"} {
 			query = strings.ReplaceAll(query, token, table)
 		}
-		rows, err := db.Queryx(query)
-		require.NoError(t, err)
-		for rows.Next() {
-			values, err := rows.SliceScan()
-			require.NoError(t, err)
-			for i, v := range values {
-				switch v := v.(type) {
-				case []byte:
-					values[i] = string(v)
-				case time.Time:
-					values[i] = v.UnixMicro()
-				}
-			}
-			fmt.Fprintf(&out, "%v\n", values)
-		}
-		require.NoError(t, rows.Err())
-		require.NoError(t, rows.Close())
+		dumpRows(t, db, query, &out)
 	}
 	return out.String()
+}
+
+func dumpRows(t *testing.T, db *schema.DB, query string, out *strings.Builder) {
+	t.Helper()
+	rows, err := db.Queryx(query)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		values, err := rows.SliceScan()
+		require.NoError(t, err)
+		for i, v := range values {
+			switch v := v.(type) {
+			case []byte:
+				values[i] = string(v)
+			case time.Time:
+				values[i] = v.UnixMicro()
+			}
+		}
+		fmt.Fprintf(out, "%v\n", values)
+	}
+	require.NoError(t, rows.Err())
 }
 
 func TestP56ManyWorkersOnFewSagasNeitherDeadlockNorLose(t *testing.T) {

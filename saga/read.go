@@ -39,6 +39,7 @@ type Query struct {
 // Status selects sagas by where they are in their life.
 type Status int
 
+// The sagas that a [Query] selects.
 const (
 	Any Status = iota
 	Live

@@ -5,10 +5,7 @@ import (
 	"reflect"
 
 	"github.com/norn-go/norn/deadline"
-	"github.com/norn-go/norn/retry"
 )
-
-func permanent(err error) error { return retry.Permanent(err) }
 
 // newState makes a *S: the stored one, or the zero state of a life that begins.
 func (d *Definition) newState(types *Types, row *loaded, born bool) (any, error) {
