@@ -72,7 +72,7 @@ func (b *Buffer) record(op Operation, opts []Option) {
 		opt(&op)
 	}
 	if !op.Cancel && op.Err == nil {
-		op.Due, op.Err = CheckDue(op.Name, op.Due)
+		op.Due, op.Err = checkDue(op.Name, op.Due)
 	}
 	b.mu.Lock()
 	sealed := b.sealed
@@ -100,9 +100,9 @@ func (b *Buffer) Seal() []Operation {
 	return ops
 }
 
-// CheckDue cuts a due time to what is stored and refuses what is none: the zero time and all outside
+// checkDue cuts a due time to what is stored and refuses what is none: the zero time and all outside
 // the years 1 to 9999 (SEMANTICS 1.9).
-func CheckDue(name string, due time.Time) (time.Time, error) {
+func checkDue(name string, due time.Time) (time.Time, error) {
 	if due.IsZero() {
 		return due, fmt.Errorf("deadline: schedule %q: the zero time is no due time", name)
 	}

@@ -21,11 +21,7 @@ func (s *Store) Remove(b *schema.Batch, sagaType, sagaID string, names []string)
 	if len(names) == 0 {
 		return
 	}
-	rows := make(schema.Rows, len(names))
-	for i, name := range names {
-		rows[i] = []any{name}
-	}
-	b.Add("DELETE FROM {deadline} WHERE saga_type = ? AND saga_id = ? AND name IN (SELECT name FROM {rows name text})", sagaType, sagaID, rows)
+	b.Add("DELETE FROM {deadline} WHERE saga_type = ? AND saga_id = ? AND name IN (SELECT name FROM {rows name text})", sagaType, sagaID, schema.Column(names))
 }
 
 // RemoveAll adds to b the removal of all deadlines of a saga that ends, except those kept on end.

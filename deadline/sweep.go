@@ -32,19 +32,11 @@ func (s *Store) Find(ctx context.Context, w Sweep) ([]Due, error) {
 			AND (saga_type, name) IN (SELECT type, name FROM {rows type text, name text})
 			AND token NOT IN (SELECT token FROM {rows token text})
 		ORDER BY next_at, saga_type, saga_id, name LIMIT ?`,
-		w.Cutoff, beginning(after.NextAt.Time), after.Type, after.ID, after.Name, kindRows(w.Kinds), column(w.Skip), w.Limit)
+		w.Cutoff, after.NextAt.Time, after.Type, after.ID, after.Name, kindRows(w.Kinds), schema.Column(w.Skip), w.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("deadline: find due: %w", err)
 	}
 	return due, nil
-}
-
-// beginning stands for the zero time, which no deadline has.
-func beginning(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	return t
 }
 
 // Next is the earliest time at which a deadline of the given kinds wants attention, those in flight
@@ -54,7 +46,7 @@ func (s *Store) Next(ctx context.Context, kinds []Kind, skip []string) (next tim
 	err = s.db.Get(ctx, &at, `{unprepared} SELECT next_at FROM {deadline} WHERE parked_at IS NULL
 			AND (saga_type, name) IN (SELECT type, name FROM {rows type text, name text})
 			AND token NOT IN (SELECT token FROM {rows token text})
-		ORDER BY next_at LIMIT 1`, kindRows(kinds), column(skip))
+		ORDER BY next_at LIMIT 1`, kindRows(kinds), schema.Column(skip))
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, false, nil
 	}
@@ -101,14 +93,6 @@ func kindRows(kinds []Kind) schema.Rows {
 	rows := make(schema.Rows, len(kinds))
 	for i, k := range kinds {
 		rows[i] = []any{k.Type, k.Name}
-	}
-	return rows
-}
-
-func column(values []string) schema.Rows {
-	rows := make(schema.Rows, len(values))
-	for i, v := range values {
-		rows[i] = []any{v}
 	}
 	return rows
 }

@@ -137,19 +137,3 @@ func TestErrorOfWorkSurvivesALoss(t *testing.T) {
 		require.ErrorIs(t, err, lease.ErrLost)
 	})
 }
-
-func TestRenewalsAreToldWithoutDelayingTheHeartbeat(t *testing.T) {
-	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
-		told := 0
-		l := lease.New(db, "sweep", lease.Config{TTL: ttl, OnRenewed: func(ctx context.Context) {
-			if told++; told == 3 {
-				<-ctx.Done()
-			}
-		}})
-		work, stop := holding(t, l)
-		time.Sleep(10*ttl + time.Second)
-		require.NoError(t, work.Err())
-		require.NoError(t, stop())
-		require.Equal(t, 3, told)
-	})
-}

@@ -1,7 +1,6 @@
 package lease
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -27,9 +26,6 @@ type Config struct {
 	// TTL is how long the lease outlives its holder: another process can take it this long after the
 	// last renewal. It is renewed every third of it. Zero is [DefaultTTL].
 	TTL time.Duration
-	// OnRenewed, if set, is called after the lease was taken and after each renewal, beside the
-	// heartbeat, which does not wait for it; its calls never overlap. Its context ends with the lease.
-	OnRenewed func(ctx context.Context)
 	// Logger gets one line per state change. Nil is slog.Default.
 	Logger *slog.Logger
 }
@@ -38,10 +34,9 @@ type Config struct {
 // within a process. It is safe for concurrent use.
 type Locker struct {
 	row
-	ttl       time.Duration
-	onRenewed func(ctx context.Context)
-	log       *slog.Logger
-	sessions  atomic.Int64
+	ttl      time.Duration
+	log      *slog.Logger
+	sessions atomic.Int64
 
 	mu   sync.Mutex
 	held *term // nil: none
@@ -49,7 +44,7 @@ type Locker struct {
 
 // New makes a Locker that holds nothing yet. It touches no table.
 func New(db *schema.DB, name string, cfg Config) *Locker {
-	l := &Locker{row: row{db: db, name: name, holder: newHolder()}, ttl: cfg.TTL, onRenewed: cfg.OnRenewed, log: cfg.Logger}
+	l := &Locker{row: row{db: db, name: name, holder: newHolder()}, ttl: cfg.TTL, log: cfg.Logger}
 	if l.ttl <= 0 {
 		l.ttl = DefaultTTL
 	}

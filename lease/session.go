@@ -85,9 +85,7 @@ func (s *session) run(attempt context.Context) {
 		return
 	}
 	s.taken <- outcome{term: t}
-	watched := s.watchRenewals(t)
-	s.keep(t, begun, watched.notify)
-	watched.wait()
+	s.keep(t, begun)
 	if errors.Is(context.Cause(t.life), errOver) {
 		s.giveBack(t)
 	}
@@ -123,8 +121,7 @@ func (s *session) undo(ctx context.Context) {
 }
 
 // keep renews until the term is over. After a failed attempt the next follows sooner.
-func (s *session) keep(t *term, last time.Time, renewed func()) {
-	renewed()
+func (s *session) keep(t *term, last time.Time) {
 	next := last.Add(s.ttl / 3)
 	for {
 		timer := time.NewTimer(time.Until(next))
@@ -145,7 +142,6 @@ func (s *session) keep(t *term, last time.Time, renewed func()) {
 			return
 		default:
 			t.extend(begun)
-			renewed()
 			next = begun.Add(s.ttl / 3)
 		}
 	}

@@ -42,21 +42,13 @@ func (s scope) conditions() (text string, args []any) {
 	var b strings.Builder
 	if !s.anyType {
 		b.WriteString(" AND (type IN (SELECT known FROM {rows known text})) IS TRUE")
-		args = append(args, column(s.types))
+		args = append(args, schema.Column(s.types))
 	}
 	if s.sagaTypes != nil {
 		b.WriteString(" AND (saga_type IN (SELECT known FROM {rows known text})) IS TRUE")
-		args = append(args, column(s.sagaTypes))
+		args = append(args, schema.Column(s.sagaTypes))
 	}
 	return b.String(), args
-}
-
-func column(values []string) schema.Rows {
-	rows := make(schema.Rows, len(values))
-	for i, v := range values {
-		rows[i] = []any{v}
-	}
-	return rows
 }
 
 func notThese(skip []saga) (text string, arg schema.Rows) {
@@ -89,15 +81,7 @@ func dueQuery(sc scope, cutoff time.Time, after candidate, skip []saga, limit in
 			WHERE parked_at IS NULL AND next_at <= ? AND (next_at, seq) > (?, ?)` + known + without + `
 			ORDER BY next_at, seq LIMIT ?) AS c
 		ORDER BY next_at, seq`
-	return query, slices.Concat([]any{cutoff, beginning(after.NextAt.Time), after.Seq}, knownArgs, []any{withoutArg, limit})
-}
-
-// beginning stands for the zero time, which is no time of a row.
-func beginning(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
-	}
-	return t
+	return query, slices.Concat([]any{cutoff, after.NextAt.Time, after.Seq}, knownArgs, []any{withoutArg, limit})
 }
 
 // next is the earliest time until latest at which a saga outside of skip has a command to deliver, else

@@ -1,8 +1,6 @@
 package schema
 
-import (
-	"time"
-)
+import "time"
 
 // dialect is what the two databases say differently.
 type dialect interface {
@@ -10,8 +8,6 @@ type dialect interface {
 	rebind(query string) string
 	quote(identifier string) string
 	lock() string
-	now() string
-	nowPlus() string
 	cast(kind string) string
 	timeArg(t time.Time) any
 	rows(columns []column) string

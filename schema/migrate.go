@@ -19,7 +19,7 @@ import (
 // processes start at once: on Postgres they take turns by a session lock, on SQLite by a lock file
 // beside the database. Run again it does nothing; tables newer than this build are left alone.
 func Migrate(ctx context.Context, d *DB) error {
-	current, latest, err := versions(ctx, d)
+	current, latest, err := Versions(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func Migrate(ctx context.Context, d *DB) error {
 // Check reads the version of norn's tables and creates nothing. Tables that are missing or too old
 // are [ErrMissing], and the error names the command that mends it.
 func Check(ctx context.Context, d *DB) error {
-	current, latest, err := versions(ctx, d)
+	current, latest, err := Versions(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,6 @@ func Check(ctx context.Context, d *DB) error {
 			ErrMissing, current, latest, d.command())
 	}
 	return probe(ctx, d)
-}
-
-// Versions tells the version of the tables as they are and as this build wants them; 0 is none.
-func Versions(ctx context.Context, d *DB) (current, latest int64, err error) {
-	return versions(ctx, d)
 }
 
 func (d *DB) command() string {
@@ -73,7 +68,8 @@ func quoted(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-func versions(ctx context.Context, d *DB) (current, latest int64, err error) {
+// Versions tells the version of the tables as they are and as this build wants them; 0 is none.
+func Versions(ctx context.Context, d *DB) (current, latest int64, err error) {
 	files, err := d.rendered()
 	if err != nil {
 		return 0, 0, err

@@ -13,15 +13,17 @@ import (
 
 type postgres struct{}
 
+// The database's clock, now and so many microseconds later. On SQLite the process has the clock.
+const (
+	postgresNow   = "clock_timestamp()"
+	postgresLater = "(clock_timestamp() + CAST(? AS bigint) * interval '1 microsecond')"
+)
+
 func (postgres) name() string               { return "postgres" }
 func (postgres) rebind(query string) string { return sqlx.Rebind(sqlx.DOLLAR, query) }
 func (postgres) quote(name string) string   { return `"` + strings.ToLower(name) + `"` }
 func (postgres) lock() string               { return "FOR UPDATE" }
-func (postgres) now() string                { return "clock_timestamp()" }
-func (postgres) nowPlus() string {
-	return "(clock_timestamp() + CAST(? AS bigint) * interval '1 microsecond')"
-}
-func (postgres) cast(kind string) string { return "CAST(? AS " + postgresTypes[kind] + ")" }
+func (postgres) cast(kind string) string    { return "CAST(? AS " + postgresTypes[kind] + ")" }
 
 var postgresTypes = map[string]string{"text": "text", "int": "bigint", "bool": "boolean", "time": "timestamptz"}
 

@@ -17,8 +17,6 @@ func (sqlite) name() string               { return "sqlite" }
 func (sqlite) rebind(query string) string { return query }
 func (sqlite) quote(name string) string   { return `"` + name + `"` }
 func (sqlite) lock() string               { return "" }
-func (sqlite) now() string                { panic("schema: SQLite has the process clock") }
-func (sqlite) nowPlus() string            { panic("schema: SQLite has the process clock") }
 func (sqlite) cast(string) string         { return "?" }
 func (sqlite) timeArg(t time.Time) any    { return t.UnixMicro() }
 

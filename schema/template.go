@@ -11,6 +11,15 @@ import (
 // {rows name type, …}, with the types text, int, bool and time. A column "ord" numbers the rows from 1.
 type Rows [][]any
 
+// Column is a table of one column.
+func Column(values []string) Rows {
+	rows := make(Rows, len(values))
+	for i, v := range values {
+		rows[i] = []any{v}
+	}
+	return rows
+}
+
 // column is one column of a {rows …} token.
 type column struct{ name, kind string }
 
@@ -73,12 +82,12 @@ func (d *DB) expand(tok string) (string, []step, error) {
 		if d.processClock {
 			return d.dialect.cast("time"), []step{{kind: insertNow}}, nil
 		}
-		return d.dialect.now(), nil, nil
+		return postgresNow, nil, nil
 	case word == "now+":
 		if d.processClock {
 			return d.dialect.cast("time"), []step{{kind: takeDuration}}, nil
 		}
-		return d.dialect.nowPlus(), []step{{kind: takeArg}}, nil
+		return postgresLater, []step{{kind: takeArg}}, nil
 	case word == "lock":
 		return d.dialect.lock(), nil, nil
 	case strings.HasPrefix(word, "rows "):
