@@ -2,7 +2,6 @@ package saga
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -41,6 +43,38 @@ func (e *DuplicateError) Unwrap() error { return e.Err }
 func IsDuplicate(err error, part string) bool {
 	var dup *DuplicateError
 	return errors.As(err, &dup) && strings.Contains(dup.Constraint, part)
+}
+
+// Unique is one of the unique indexes of norn's tables.
+type Unique struct{ table, suffix, column string }
+
+// The unique indexes that commits run into.
+var (
+	OneInstance  = Unique{"instance", "pkey", "saga_id"}
+	OneStart     = Unique{"association", "start", "value"}
+	OnePublicID  = Unique{"deadline", "public_id", "public_id"}
+	OneCommandID = Unique{"command", "command_id", "command_id"}
+	OneEvent     = Unique{"event", "event_id", "event_id"}
+)
+
+// Refused reports whether err is the refusal of a row by this very index, and not by one of the application's
+// tables that is called alike.
+func (d *DB) Refused(err error, by Unique) bool {
+	var dup *DuplicateError
+	if !errors.As(err, &dup) {
+		return false
+	}
+	table := *d.names.byToken()[by.table]
+	index, column := strings.ToLower(table)+"_"+by.suffix, table+"."+by.column // as Postgres tells it, and SQLite
+	return hasWord(dup.Constraint, index) || hasWord(dup.Constraint, column)
+}
+
+// hasWord reports whether text contains name as a whole, not as a part of a longer identifier.
+func hasWord(text, name string) bool {
+	part := func(r rune) bool {
+		return r == '_' || r == '$' || r == '.' || unicode.IsLetter(r) || unicode.IsDigit(r)
+	}
+	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return !part(r) }), name)
 }
 
 // Retryable reports whether a transaction that ended with err left nothing behind and may simply be
