@@ -58,11 +58,12 @@ func (s *Store) Next(ctx context.Context, kinds []Kind, skip []string) (next tim
 
 // Fail records that d's handler failed: one attempt more, the error, and either the time of the next
 // attempt or, without one, that d is parked. It touches d only while it is still the one that was
-// swept, and reports whether it was.
+// swept, and its attempts those that were counted then, and reports whether it was: of two nodes, or of a
+// statement that the pool sends twice because its answer was lost, one attempt counts.
 func (s *Store) Fail(ctx context.Context, d Due, cause error, next time.Time, park bool) (bool, error) {
 	n, err := s.db.Exec(ctx, `UPDATE {deadline} SET attempts = attempts + 1, last_error = ?, next_at = ?, parked_at = ?
-		WHERE saga_type = ? AND saga_id = ? AND name = ? AND token = ? AND parked_at IS NULL`,
-		schema.Excerpt(cause), next, parkedAt(next, park), d.Type, d.ID, d.Name, d.Token)
+		WHERE saga_type = ? AND saga_id = ? AND name = ? AND token = ? AND attempts = ? AND parked_at IS NULL`,
+		schema.Excerpt(cause), next, parkedAt(next, park), d.Type, d.ID, d.Name, d.Token, d.Attempts)
 	if err != nil {
 		return false, fmt.Errorf("deadline: record failure of %s: %w", d.Key, err)
 	}

@@ -70,8 +70,8 @@ func (p *Poller) fail(work context.Context, d deadline.Due, cause error) (again 
 	if err != nil {
 		return p.left(d, err), true
 	}
-	if !there { // cancelled or rescheduled meanwhile
-		return time.Time{}, false
+	if !there { // cancelled, rescheduled or recorded meanwhile: the table knows what is next
+		return time.Time{}, true
 	}
 	p.stats.failed(park)
 	p.reportFailure(d, cause, park)

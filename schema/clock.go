@@ -21,19 +21,24 @@ func (c *Clock) Now() time.Time {
 	return Microseconds(time.Now().Add(time.Duration(c.offset.Load())))
 }
 
-// Measure compares the process clock with the database's and corrects what Now says from here on.
-// A skew smaller than the round trip cannot be told from it and counts as none.
+// Measure compares the process clock with the database's, corrects what Now says from here on, and returns
+// the correction. One that differs from the last by less than the round trip cannot be told from it and
+// changes nothing.
 func (c *Clock) Measure(ctx context.Context) (skew time.Duration, err error) {
 	before := time.Now()
 	there, err := c.db.Now(ctx)
 	if err != nil {
 		return 0, err
 	}
-	trip := time.Since(before)
+	return c.correct(before, there, time.Since(before)), nil
+}
+
+func (c *Clock) correct(before, there time.Time, trip time.Duration) (skew time.Duration) {
+	last := time.Duration(c.offset.Load())
 	skew = there.Sub(before.Add(trip / 2))
-	if skew.Abs() <= trip {
-		skew = 0
+	if (skew - last).Abs() <= trip {
+		return last
 	}
 	c.offset.Store(int64(skew))
-	return skew, nil
+	return skew
 }
