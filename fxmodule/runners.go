@@ -55,13 +55,10 @@ func newRunners(in runnersIn) (*runners, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, errors.Join(err, in.DB.Close())
 	}
-	relay, err := in.newRelay()
-	if err != nil {
-		return nil, err
-	}
-	poller, err := in.newPoller()
-	if err != nil {
-		return nil, err
+	relay, relayErr := in.newRelay()
+	poller, pollerErr := in.newPoller()
+	if err := errors.Join(relayErr, pollerErr); err != nil {
+		return nil, errors.Join(err, in.DB.Close())
 	}
 	cfg := in.Checked.config
 	if cfg.Outbox.Relay.Enabled && in.delivers() {

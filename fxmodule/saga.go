@@ -11,8 +11,8 @@ import (
 )
 
 // Saga registers a saga type under its stable name. What its handlers want by type is taken from the graph where Saga
-// stands, once, at start; private values of the fx.Module around it count, but all saga types must get the same. Mistakes stop the start, those of all saga
-// types together.
+// stands, once, at start; private values of the fx.Module around it count, but all saga types must get the same.
+// Mistakes stop the start, those of all saga types together.
 func Saga[S any](name string, opts ...saga.Option) fx.Option {
 	d := declared{order: order.Add(1)}
 	d.definition, d.err = saga.Define[S](name, opts...)

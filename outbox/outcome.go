@@ -39,7 +39,8 @@ const pushedAtOnce = 5000
 
 // failed records that w failed: one attempt more, the error, and the time of the next or that it is
 // parked. Unless it is parked, the later commands of the saga, which have to wait for it, are put off
-// until then, so that the relay does not walk over them again and again. If the row is not as it was read, nothing changes.
+// until then, so that the relay does not walk over them again and again. If the row is not as it was read,
+// nothing changes.
 func (s *Store) failed(ctx context.Context, w waiting, cause error, at time.Time, park bool) error {
 	parked := schema.Time{}
 	if park {

@@ -47,8 +47,9 @@ func (r row) stored() Stored {
 	return s
 }
 
-// Retry un-parks a command: it is due at once and has all its attempts again. It goes before the later commands of its saga that still wait. It reports false when seq is
-// not parked (any more). A relay sees it at its next look; wake it with [Signal.Notify].
+// Retry un-parks a command: it is due at once and has all its attempts again. It goes before the later
+// commands of its saga that still wait. It reports false when seq is not parked (any more). A relay sees it
+// at its next look; wake it with [Signal.Notify].
 func (s *Store) Retry(ctx context.Context, seq int64) (bool, error) {
 	n, err := s.db.Exec(ctx, "UPDATE {command} SET attempts = 0, next_at = created_at, parked_at = NULL WHERE seq = ? AND parked_at IS NOT NULL", seq)
 	if err != nil {
