@@ -135,7 +135,11 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (changed int64
 		return 0, err
 	}
 	defer release()
-	return d.pooled().exec(ctx, query, args)
+	err = patiently(ctx, func() (err error) {
+		changed, err = d.pooled().exec(ctx, query, args)
+		return err
+	})
+	return changed, err
 }
 
 // write takes the writer slot on SQLite. Waiting is on a channel, never in the driver.

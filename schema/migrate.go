@@ -98,7 +98,7 @@ func tableExists(ctx context.Context, d *DB, name string) (bool, error) {
 		query = "SELECT count(*) FROM pg_catalog.pg_class WHERE oid = to_regclass(quote_ident($1))"
 	}
 	var n int
-	err := d.QueryRowContext(ctx, query, strings.ToLower(name)).Scan(&n)
+	err := patiently(ctx, func() error { return d.QueryRowContext(ctx, query, strings.ToLower(name)).Scan(&n) })
 	if err != nil {
 		return false, fmt.Errorf("schema: look for table %s: %w", name, d.classify(err))
 	}

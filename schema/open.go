@@ -33,7 +33,7 @@ func Open(ctx context.Context, address string, opts ...Option) (*DB, error) {
 		return nil, fmt.Errorf("schema: open %s: %w", Redacted(address), err)
 	}
 	limitPool(pool, driver, o.maxOpen)
-	if err := pool.PingContext(ctx); err != nil {
+	if err := patiently(ctx, func() error { return pool.PingContext(ctx) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("schema: open %s: %w", Redacted(address), err), pool.Close())
 	}
 	d, err := Wrap(pool, opts...)

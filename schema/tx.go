@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 )
@@ -59,18 +57,11 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error)
 // it is over. On SQLite it takes the write lock at once, so that a later write cannot fail for another
 // process' commit.
 func (d *DB) begin(ctx context.Context) (tx *sqlx.Tx, end func(), err error) {
-	for try := 0; ; try++ {
-		tx, end, err := d.beginOnce(ctx)
-		err = d.classify(err)
-		if err == nil || d.writer == nil || !errors.Is(err, ErrConflict) || try == busyTries {
-			return tx, end, err
-		}
-		select {
-		case <-time.After(time.Duration(1+rand.IntN(10)) * time.Millisecond):
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		}
-	}
+	err = patiently(ctx, func() (err error) {
+		tx, end, err = d.beginOnce(ctx)
+		return err
+	})
+	return tx, end, d.classify(err)
 }
 
 func (d *DB) beginOnce(ctx context.Context) (tx *sqlx.Tx, end func(), err error) {
@@ -94,10 +85,7 @@ func (d *DB) beginOnce(ctx context.Context) (tx *sqlx.Tx, end func(), err error)
 	return tx, end, nil
 }
 
-const (
-	takeWriteLock = "DELETE FROM {deadline_lock} WHERE false"
-	busyTries     = 1000 // some five seconds of waiting for another process' transaction
-)
+const takeWriteLock = "DELETE FROM {deadline_lock} WHERE false"
 
 // uninterrupted is the context for statements: on SQLite an interrupted one could end the whole
 // transaction.
