@@ -55,7 +55,8 @@ type Firing struct {
 }
 
 // Tx is the invocation's own SQL transaction, for the application's tables. What is written in it commits
-// with the saga or not at all; ending it is the engine's.
+// with the saga or not at all. Ending it is the engine's: a handler that tries to, or that SQLite does it for (ON
+// CONFLICT ROLLBACK), fails with [schema.ErrEnded], and after the handler has returned it refuses to be used.
 type Tx = sqlx.ExtContext
 
 type sentCommand struct {

@@ -2,6 +2,7 @@ package saga
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -145,14 +146,19 @@ func (in *invocation) run(ctx context.Context, tx *schema.Tx, a attempt) (outcom
 	a.buffers = newBuffers(e.cfg.Now, func(what string) {
 		e.cfg.Logger.Error("saga: buffer used after its handler returned; nothing is recorded", "saga", in.key.Type, "id", in.key.ID, "what", what)
 	})
-	if err := a.call(ctx, e, tx, in.event); err != nil {
+	lent := tx.Lend()
+	err = a.call(ctx, e, lent, in.event)
+	if ended := lent.Return(ctx); ended != nil {
+		return outcome{}, errors.Join(ended, err)
+	}
+	if err != nil {
 		return outcome{}, tx.HandlerError(ctx, err)
 	}
 	return in.flush(ctx, tx, &a)
 }
 
 // call runs the handler; a panic is an error with its stack.
-func (a *attempt) call(ctx context.Context, e *Engine, tx *schema.Tx, event *Message) (err error) {
+func (a *attempt) call(ctx context.Context, e *Engine, tx Tx, event *Message) (err error) {
 	defer a.buffers.seal()
 	defer func() {
 		if r := recover(); r != nil {
@@ -160,7 +166,7 @@ func (a *attempt) call(ctx context.Context, e *Engine, tx *schema.Tx, event *Mes
 		}
 	}()
 	c := &call{
-		ctx: e.inside(ctx), state: a.state, message: a.message, firing: a.firing, tx: tx.ExtContext,
+		ctx: e.inside(ctx), state: a.state, message: a.message, firing: a.firing, tx: tx,
 		commands: commandBuffer{a.buffers}, deadlines: a.buffers.deadlines,
 		lifecycle: lifecycleBuffer{a.buffers}, associations: associationBuffer{a.buffers},
 		service: e.service,

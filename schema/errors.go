@@ -50,11 +50,10 @@ type Unique struct{ table, suffix, column string }
 
 // The unique indexes that commits run into.
 var (
-	OneInstance  = Unique{"instance", "pkey", "saga_id"}
-	OneStart     = Unique{"association", "start", "value"}
-	OnePublicID  = Unique{"deadline", "public_id", "public_id"}
-	OneCommandID = Unique{"command", "command_id", "command_id"}
-	OneEvent     = Unique{"event", "event_id", "event_id"}
+	OneInstance = Unique{"instance", "pkey", "saga_id"}
+	OneStart    = Unique{"association", "start", "value"}
+	OnePublicID = Unique{"deadline", "public_id", "public_id"}
+	OneEvent    = Unique{"event", "event_id", "event_id"}
 )
 
 // Refused reports whether err is the refusal of a row by this very index, and not by one of the application's
