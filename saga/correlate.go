@@ -104,10 +104,18 @@ func (e *Engine) pairs(r *route, m Message) ([]pair, error) {
 	return distinct(pairs), errors.Join(errs...)
 }
 
-func distinct(pairs []pair) []pair {
+func distinct(pairs []pair) []pair { return without(pairs, nil) }
+
+// without returns those of the pairs that are not in removed, each once.
+func without(pairs, removed []pair) []pair {
 	var out []pair
+	seen := make(map[pair]bool, len(pairs)+len(removed))
+	for _, p := range removed {
+		seen[p] = true
+	}
 	for _, p := range pairs {
-		if !slices.Contains(out, p) {
+		if !seen[p] {
+			seen[p] = true
 			out = append(out, p)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -237,14 +236,4 @@ func (in *invocation) flushPairs(b *schema.Batch, a *attempt, ended bool, added,
 		in.engine.store.dissociate(b, in.key, removed)
 		in.engine.store.associate(b, in.key, added, nil, false)
 	}
-}
-
-func without(pairs, removed []pair) []pair {
-	var out []pair
-	for _, p := range pairs {
-		if !slices.Contains(removed, p) {
-			out = append(out, p)
-		}
-	}
-	return out
 }
