@@ -42,11 +42,13 @@ fmt: toolchain ## format the code
 bench: toolchain ## run the benchmarks (bench=REGEXP chooses, count=N repeats for benchstat)
 	@$(with_postgres) go test -run '^$$' -bench '$(bench)' -benchmem -count '$(count)' ./...
 
-# Tests that own golden files have Golden in their name and write them instead of comparing.
+# Tests that own golden files say so by their names and write them instead of comparing.
+owns_golden := Golden|Documented|Refused|Missing|Mistake|Error
+
 .PHONY: golden
 golden: toolchain ## write generated and golden files anew
 	@go generate ./...
-	NORN_UPDATE_GOLDEN=1 $(with_postgres) go test -count=1 -run 'Golden|Documented' ./... | sed '/\[no test/d'
+	NORN_UPDATE_GOLDEN=1 $(with_postgres) go test -count=1 -run '$(owns_golden)' ./... | sed '/\[no test/d'
 
 .PHONY: check-golden
 check-golden: toolchain ## fail if a generated or golden file is not current

@@ -3,7 +3,6 @@ package saga_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,13 +17,11 @@ import (
 	"github.com/norn-go/norn/schema/schematest"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
 // golden holds a text against a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
-	if *update {
+	if os.Getenv("NORN_UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.WriteFile(path, []byte(got+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(path)
