@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// busyTries bounds the waiting for other processes' locks on an SQLite file to some five seconds.
-const busyTries = 1000
+// patience bounds the waiting for other processes' locks on an SQLite file. A try may itself wait, in the driver, as
+// long as the busy timeout is.
+const patience = 5 * time.Second
 
 // patiently calls try again while another process has the SQLite file locked. The pauses are in Go, where
 // they end with ctx, and not in the driver.
 func patiently(ctx context.Context, try func() error) error {
-	for n := 0; ; n++ {
+	for end := time.Now().Add(patience); ; {
 		err := try()
-		if !errors.Is(sqlite{}.classify(err), ErrConflict) || n == busyTries {
+		if !errors.Is(sqlite{}.classify(err), ErrConflict) || !time.Now().Before(end) {
 			return err
 		}
 		select {

@@ -139,6 +139,9 @@ func (d *DB) prepareMissing(ctx context.Context, texts []string) {
 // Caller makes a Tx of a transaction that the caller began on the same database and will end. On
 // SQLite it must have been begun immediate, and its statements are not cancelled.
 func (d *DB) Caller(ctx context.Context, inner *sql.Tx) (*Tx, error) {
+	if inner == nil {
+		return nil, errors.New("schema: the transaction given is nil")
+	}
 	tx := &Tx{ExtContext: callerTx{&sqlx.Tx{Tx: inner, Mapper: mapper}, d.DriverName()}, db: d}
 	tx.runner = runner{db: d, on: inner, statement: func(context.Context, string) (*sql.Stmt, error) { return nil, nil }}
 	if d.writer == nil {
