@@ -2,7 +2,6 @@ package schema
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 )
@@ -16,7 +15,7 @@ const patience = 5 * time.Second
 func patiently(ctx context.Context, try func() error) error {
 	for end := time.Now().Add(patience); ; {
 		err := try()
-		if !errors.Is(sqlite{}.classify(err), ErrConflict) || !time.Now().Before(end) {
+		if !busy(err) || !time.Now().Before(end) {
 			return err
 		}
 		select {

@@ -59,8 +59,8 @@ func WithMaxOpen(n int) Option { return func(o *options) { o.maxOpen = n } }
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
 // Wrap makes a DB of a pool that the application opened and goes on to own: Close leaves it open.
-// The driver may be lib/pq, pgx, mattn/go-sqlite3 or modernc.org/sqlite; another driver's name must
-// be registered with sqlx.BindDriver.
+// The drivers are lib/pq and mattn/go-sqlite3, by whose error codes a locked file and a duplicate are known;
+// pgx is taken too, but no test runs on it. A driver under a name of its own is registered with sqlx.BindDriver.
 func Wrap(pool *sqlx.DB, opts ...Option) (*DB, error) {
 	o := options{prepare: true, log: slog.Default()}
 	for _, opt := range opts {

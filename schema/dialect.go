@@ -5,7 +5,6 @@ import "time"
 // dialect is what the two databases say differently.
 type dialect interface {
 	name() string
-	rebind(query string) string
 	quote(identifier string) string
 	lock() string
 	cast(kind string) string

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 )
 
@@ -19,11 +18,10 @@ const (
 	postgresLater = "(clock_timestamp() + CAST(? AS bigint) * interval '1 microsecond')"
 )
 
-func (postgres) name() string               { return "postgres" }
-func (postgres) rebind(query string) string { return sqlx.Rebind(sqlx.DOLLAR, query) }
-func (postgres) quote(name string) string   { return `"` + strings.ToLower(name) + `"` }
-func (postgres) lock() string               { return "FOR UPDATE" }
-func (postgres) cast(kind string) string    { return "CAST(? AS " + postgresTypes[kind] + ")" }
+func (postgres) name() string             { return "postgres" }
+func (postgres) quote(name string) string { return `"` + strings.ToLower(name) + `"` }
+func (postgres) lock() string             { return "FOR UPDATE" }
+func (postgres) cast(kind string) string  { return "CAST(? AS " + postgresTypes[kind] + ")" }
 
 var postgresTypes = map[string]string{"text": "text", "int": "bigint", "bool": "boolean", "time": "timestamptz"}
 

@@ -13,12 +13,11 @@ import (
 
 type sqlite struct{}
 
-func (sqlite) name() string               { return "sqlite" }
-func (sqlite) rebind(query string) string { return query }
-func (sqlite) quote(name string) string   { return `"` + name + `"` }
-func (sqlite) lock() string               { return "" }
-func (sqlite) cast(string) string         { return "?" }
-func (sqlite) timeArg(t time.Time) any    { return t.UnixMicro() }
+func (sqlite) name() string             { return "sqlite" }
+func (sqlite) quote(name string) string { return `"` + name + `"` }
+func (sqlite) lock() string             { return "" }
+func (sqlite) cast(string) string       { return "?" }
+func (sqlite) timeArg(t time.Time) any  { return t.UnixMicro() }
 
 func (sqlite) rows(columns []column) string {
 	fields := make([]string, len(columns))
@@ -52,13 +51,18 @@ func (sqlite) rowArgs(_ []column, rows Rows) ([]any, error) {
 	return []any{string(text)}, nil
 }
 
+// busy reports whether another connection had the file, or a table in it, locked.
+func busy(err error) bool {
+	var e sqlite3.Error
+	return errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked)
+}
+
 func (sqlite) classify(err error) error {
 	var e sqlite3.Error
-	if !errors.As(err, &e) {
-		return err
-	}
 	switch {
-	case e.Code == sqlite3.ErrBusy, e.Code == sqlite3.ErrLocked:
+	case !errors.As(err, &e):
+		return err
+	case busy(err):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	case e.ExtendedCode == sqlite3.ErrConstraintUnique, e.ExtendedCode == sqlite3.ErrConstraintPrimaryKey:
 		return &DuplicateError{Constraint: e.Error(), Err: err}

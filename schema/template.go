@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // Rows is an argument that stands for a whole table: its columns are declared at the token
@@ -68,7 +70,7 @@ func (d *DB) compile(query string) (*template, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	t.sql = d.dialect.rebind(text)
+	t.sql = sqlx.Rebind(sqlx.BindType(d.DriverName()), text)
 	d.templates.Store(query, t)
 	return t, nil
 }
