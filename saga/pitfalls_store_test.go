@@ -290,7 +290,7 @@ func TestP68TablesRefuseDuplicates(t *testing.T) {
 			"INSERT INTO {command} (command_id, saga_type, saga_id, type, payload, created_at, next_at) SELECT command_id, saga_type, saga_id, type, payload, created_at, next_at FROM {command}",
 		} {
 			_, err := db.Exec(t.Context(), query)
-			require.True(t, schema.IsDuplicate(err, ""), query)
+			require.ErrorAs(t, err, new(*schema.DuplicateError), query)
 		}
 	})
 }

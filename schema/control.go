@@ -7,7 +7,7 @@ import (
 
 // lexeme is a piece of SQL of which only words and semicolons matter here: comments, quoted text and names, words,
 // anything else.
-var lexeme = regexp.MustCompile(`(?s)--[^\n]*|/\*.*?\*/|\s+|'[^']*'|"[^"]*"|` + "`[^`]*`" + `|\$\w*\$|\w+|.`)
+var lexeme = regexp.MustCompile(`(?s)--[^\n]*|/\*.*?\*/|\s+|[eE]'(?:[^'\\]|\\.)*'|'[^']*'|"[^"]*"|` + "`[^`]*`" + `|\$\w*\$|\w+|.`)
 
 // transactionControl returns the word that begins or ends a transaction in a text of one or more statements; empty:
 // there is none. Savepoints are not meant.

@@ -30,6 +30,7 @@ func TestTransactionControlIsToldFromWhatOnlyLooksLikeIt(t *testing.T) {
 		"SELECT CASE WHEN a THEN 1 END FROM t": "",
 		"INSERT INTO t VALUES ('; COMMIT')":    "",
 		`SELECT 1 AS "; ROLLBACK"`:             "",
+		`SELECT E'it\'s; COMMIT; '`:            "",
 		"SELECT $a$; COMMIT; $a$":              "",
 		"DELETE FROM t WHERE id = $1 -- ; END": "",
 		"INSERT INTO t VALUES (1) ON CONFLICT ROLLBACK":           "",

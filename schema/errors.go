@@ -39,12 +39,6 @@ func (e *DuplicateError) Error() string { return "duplicate " + e.Constraint + "
 // Unwrap returns the driver's error.
 func (e *DuplicateError) Unwrap() error { return e.Err }
 
-// IsDuplicate reports whether err is the refusal of a unique index whose name or columns contain part.
-func IsDuplicate(err error, part string) bool {
-	var dup *DuplicateError
-	return errors.As(err, &dup) && strings.Contains(dup.Constraint, part)
-}
-
 // Unique is one of the unique indexes of norn's tables.
 type Unique struct{ table, suffix, column string }
 

@@ -51,7 +51,7 @@ func TestSavepointUndoesOnlyItsOwn(t *testing.T) {
 				return errors.Join(err, errors.New("no"))
 			}))
 			err = tx.Savepoint(ctx, func() error { _, err := tx.Exec(ctx, insert, "one", time.Minute); return err })
-			require.True(t, schema.IsDuplicate(err, ""))
+			require.ErrorAs(t, err, new(*schema.DuplicateError))
 			return nil
 		})
 		require.NoError(t, err)
