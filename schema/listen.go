@@ -42,8 +42,9 @@ func (d *DB) Listen(ctx context.Context, wake func()) error {
 		for range notices { // closed when the reader has ended
 		}
 	}()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // also while an answer is waited for
 	if _, err := conn.Listen(d.channel()); err != nil {
-		return d.classify(err)
+		return d.listenerLost(ctx, err)
 	}
 	wake()
 	check := time.NewTicker(90 * time.Second)
@@ -54,13 +55,20 @@ func (d *DB) Listen(ctx context.Context, wake func()) error {
 			return nil
 		case _, open := <-notices:
 			if !open {
-				return fmt.Errorf("schema: listen: %w", errors.Join(ErrUnavailable, conn.Err()))
+				return d.listenerLost(ctx, errors.Join(ErrUnavailable, conn.Err()))
 			}
 			wake()
 		case <-check.C: // a connection that died without a word shows
 			if err := conn.Ping(); err != nil {
-				return d.classify(err)
+				return d.listenerLost(ctx, err)
 			}
 		}
 	}
+}
+
+func (d *DB) listenerLost(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("schema: listen: %w", d.classify(err))
 }

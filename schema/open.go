@@ -17,8 +17,9 @@ import (
 // contains the password.
 //
 // SQLite opens in WAL mode with full synchronisation, immediate transactions and a busy timeout of five
-// seconds; parameters of the driver in the URL (_busy_timeout, _synchronous, …) win. A database in
-// memory is refused: each of its connections would be another database.
+// seconds, Postgres with a connect timeout of ten; parameters of the driver in the URL (_busy_timeout,
+// _synchronous, connect_timeout, …) win. A database in memory is refused: each of its connections would be
+// another database.
 func Open(ctx context.Context, address string, opts ...Option) (*DB, error) {
 	o := options{prepare: true}
 	for _, opt := range opts {
@@ -97,6 +98,9 @@ func postgresSource(address string, prepare bool) (string, error) {
 		return "", fmt.Errorf("schema: database url: not a URL: %w", errors.Unwrap(err))
 	}
 	params := u.Query()
+	if !params.Has("connect_timeout") {
+		params.Set("connect_timeout", "10") // the driver connects again, and listens, where no context can end it
+	}
 	if !prepare && !params.Has("binary_parameters") {
 		params.Set("binary_parameters", strconv.FormatBool(true)) // one round trip without a prepared statement
 	}
