@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"retry":             {},
 	"config":            {},
 	"schema":            {},
-	"deadline":          {"schema", "retry"},
+	"deadline":          {"schema"},
 	"lease":             {"schema"},
 	"outbox":            {"lease", "schema", "retry"},
 	"poller":            {"deadline", "lease", "retry"},

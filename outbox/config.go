@@ -67,10 +67,9 @@ func (c Config) validate() error {
 	check(c.BatchSize > 0, "batch size must be positive, got %d", c.BatchSize)
 	check(c.Workers > 0, "workers must be positive, got %d", c.Workers)
 	check(c.DrainTimeout > 0, "drain timeout must be positive, got %v", c.DrainTimeout)
-	check(c.Retry.MaxAttempts >= 0, "retry: max attempts must not be negative, got %d", c.Retry.MaxAttempts)
-	check(c.Retry.Initial > 0 && c.Retry.Initial <= c.Retry.Max,
-		"retry: want 0 < initial backoff ≤ max backoff, got %v and %v", c.Retry.Initial, c.Retry.Max)
-	check(c.Retry.Jitter >= 0 && c.Retry.Jitter < 1, "retry: want 0 ≤ jitter < 1, got %v", c.Retry.Jitter)
+	for _, err := range c.Retry.Check() {
+		check(false, "%w", err)
+	}
 	return errors.Join(errs...)
 }
 

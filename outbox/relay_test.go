@@ -30,7 +30,7 @@ outbox: batch size must be positive, got -1
 outbox: workers must be positive, got -1
 outbox: drain timeout must be positive, got -1ns
 outbox: retry: max attempts must not be negative, got -1
-outbox: retry: want 0 < initial backoff ≤ max backoff, got 2ns and 1ns
+outbox: retry: want 0 < initial ≤ max, got 2ns and 1ns
 outbox: retry: want 0 ≤ jitter < 1, got 1`)
 }
 

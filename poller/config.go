@@ -69,14 +69,8 @@ func (c Config) check(l *lease.Locker) (errs []error) {
 	if c.BatchSize < 0 {
 		refuse("batch size must be at least 1, got %d", c.BatchSize)
 	}
-	if c.Retry.MaxAttempts < 0 {
-		refuse("retry: max attempts must not be negative, got %d", c.Retry.MaxAttempts)
-	}
-	if c.Retry.Initial <= 0 || c.Retry.Max < c.Retry.Initial {
-		refuse("retry: want 0 < initial ≤ max, got %v and %v", c.Retry.Initial, c.Retry.Max)
-	}
-	if !(c.Retry.Jitter >= 0 && c.Retry.Jitter < 1) {
-		refuse("retry: want 0 ≤ jitter < 1, got %v", c.Retry.Jitter)
+	for _, err := range c.Retry.Check() {
+		refuse("%w", err)
 	}
 	if c.DrainTimeout < 0 {
 		refuse("drain timeout must be positive, got %v", c.DrainTimeout)

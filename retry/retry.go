@@ -2,6 +2,7 @@
 package retry
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -15,6 +16,20 @@ type Policy struct {
 
 // Default is the policy of all stored work unless configured: about two days of trying.
 var Default = Policy{MaxAttempts: 50, Initial: 5 * time.Second, Max: time.Hour, Jitter: 0.2}
+
+// Check reports everything in p that makes no sense.
+func (p Policy) Check() (errs []error) {
+	if p.MaxAttempts < 0 {
+		errs = append(errs, fmt.Errorf("retry: max attempts must not be negative, got %d", p.MaxAttempts))
+	}
+	if p.Initial <= 0 || p.Max < p.Initial {
+		errs = append(errs, fmt.Errorf("retry: want 0 < initial ≤ max, got %v and %v", p.Initial, p.Max))
+	}
+	if !(p.Jitter >= 0 && p.Jitter < 1) {
+		errs = append(errs, fmt.Errorf("retry: want 0 ≤ jitter < 1, got %v", p.Jitter))
+	}
+	return errs
+}
 
 // Next is the pause after the given number of failures, 1 first, and whether there is one at all.
 func (p Policy) Next(failures int) (pause time.Duration, again bool) {
