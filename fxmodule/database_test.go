@@ -12,9 +12,11 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 
+	"github.com/norn-go/norn/config"
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
+	"github.com/norn-go/norn/schema/schematest"
 )
 
 func TestADatabaseOfTheApplicationStaysOpen(t *testing.T) {
@@ -54,6 +56,18 @@ func TestAServiceMayUseTheDatabaseOfNorn(t *testing.T) {
 			fx.Provide(func(db *schema.DB) *Ledger { got = db.DB; return &Ledger{} }),
 			fxmodule.Saga[Order]("order-saga", saga.Start(func(*Order, Ordered, *Ledger) {}, saga.By("order"))))
 		require.NoError(t, got.Ping())
+	})
+}
+
+func TestTableNamesOfTheSettingsAreThoseOfTheTables(t *testing.T) {
+	schematest.Each(t, func(t *testing.T, db *schema.DB) {
+		n := config.Default().Schema.Names()
+		named, err := schema.Wrap(db.DB, schema.WithNames(schema.Names{
+			Instance: n.Instance, Association: n.Association, Deadline: n.Deadline, DeadlineLock: n.DeadlineLock,
+			Command: n.Command, Event: n.Event, History: n.History,
+		}))
+		require.NoError(t, err)
+		require.NoError(t, schema.Check(t.Context(), named))
 	})
 }
 
