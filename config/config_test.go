@@ -137,7 +137,7 @@ var others = map[string][2]string{
 	"saga.limits.value":                   {"10", "1024"},
 	"saga.limits.payload":                 {"10", "20"},
 	"database.url":                        {"sqlite://a.db", "postgres://db/b"},
-	"database.max-open":                   {"1", "2"},
+	"database.max-open":                   {"4", "5"},
 	"database.prepare":                    {"false", "true"},
 }
 

@@ -57,7 +57,7 @@ func ExampleSource_Norn() {
 	fmt.Println(err)
 	// Output:
 	// config: saga.wokers (given by the program): is no setting; did you mean saga.workers?
-	// config: saga.deadline.lease-ttl (given by the program): got "30", want duration with a unit, more than 0s: it needs a unit, for example 30s
+	// config: saga.deadline.lease-ttl (given by the program): got "30", want duration with a unit, at least 1ms: it needs a unit, for example 30s
 	// config: saga.clock (given by the program): got "sundial", want text, database or process
 }
 

@@ -20,6 +20,8 @@ var (
 	either      = limit[bool]{"", func(bool) bool { return true }}
 	positive    = limit[time.Duration]{"more than 0s", func(d time.Duration) bool { return d > 0 }}
 	notNegative = limit[time.Duration]{"at least 0s", func(d time.Duration) bool { return d >= 0 }}
+	span        = limit[time.Duration]{"at least 1ms", func(d time.Duration) bool { return d >= time.Millisecond }}
+	poolSize    = limit[int]{"0 or at least 4", func(n int) bool { return n == 0 || n >= 4 && n <= math.MaxInt32 }}
 	fraction    = limit[float64]{"at least 0 and below 1", func(f float64) bool { return f >= 0 && f < 1 }}
 
 	leaseName = limit[string]{"at most 200 bytes of UTF-8 without control characters", func(name string) bool {

@@ -86,6 +86,9 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		{"saga.limits.value", "1025", "1025"},
 		{"saga.limits.payload", "0", "0"},
 		{"database.max-open", "-1", "-1"},
+		{"database.max-open", "3", "3"},
+		{"saga.deadline.polling.interval", "1us", "1µs"},
+		{"saga.deadline.lease-ttl", "999us", "999µs"},
 		{"database.url", "mysql://db/shop", "a value that is not shown"},
 		{"database.url", "shop.db", "a value that is not shown"},
 		{"database.url", "sqlite://", "a value that is not shown"},
@@ -185,7 +188,7 @@ saga:
 	require.NoError(t, err)
 	_, err = source.Norn()
 	require.EqualError(t, err, strings.ReplaceAll(`config: saga.worker (F): is no setting; did you mean saga.workers?
-config: saga.deadline.lease-ttl (F): got 300, want duration with a unit, more than 0s: it needs a unit, for example 30s
+config: saga.deadline.lease-ttl (F): got 300, want duration with a unit, at least 1ms: it needs a unit, for example 30s
 config: saga.workers (F): got 0, want whole number, from 1 to 65536
 config: saga.clock (SAGA_CLOCK): got "sundial", want text, database or process
 config: saga.outbox.retry.max-backoff (F): got 1s, want at least the 5s of saga.outbox.retry.initial-backoff`, "(F)", "("+name+")"))

@@ -88,8 +88,23 @@ func (d *database) prepare(ctx context.Context, c config.Config) error {
 	return schema.Check(ctx, d.DB)
 }
 
+// smallestPool leaves two connections for work: poller and relay keep one each for their leases.
+const smallestPool = 4
+
 // choose finds the one database of the application, or none where norn opens one.
 func (c *checked) choose(plain *sql.DB, extended *sqlx.DB) (*sqlx.DB, error) {
+	given, err := c.theOne(plain, extended)
+	if err != nil || given == nil {
+		return nil, err
+	}
+	if most := given.Stats().MaxOpenConnections; most > 0 && most < smallestPool {
+		return nil, fmt.Errorf("fxmodule: the application's database opens at most %d connections: want at least %d (SetMaxOpenConns), "+
+			"for poller and relay keep one each for their leases", most, smallestPool)
+	}
+	return given, nil
+}
+
+func (c *checked) theOne(plain *sql.DB, extended *sqlx.DB) (*sqlx.DB, error) {
 	var given []string
 	if plain != nil {
 		given = append(given, "a *sql.DB")

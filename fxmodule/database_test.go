@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -33,6 +34,24 @@ func TestADatabaseOfTheApplicationStaysOpen(t *testing.T) {
 				stop(t, app)
 				require.NoError(t, pool.Ping())
 			})
+		}
+	})
+}
+
+func TestAPoolWithoutRoomForTheLeasesIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, address string) {
+		pool := look(t, address).DB
+		for open, well := range map[int]bool{1: false, 3: false, 4: true} {
+			pool.SetMaxOpenConns(open)
+			if !well {
+				require.ErrorContains(t, refused(orders(), fx.Supply(pool)), "at most "+fmt.Sprint(open)+" connections")
+				continue
+			}
+			var engine *saga.Engine
+			app := newApp("", orders(), fx.Supply(pool), fx.Populate(&engine))
+			start(t, app)
+			require.NoError(t, engine.Handle(t.Context(), Ordered{"1"}))
+			stop(t, app)
 		}
 	})
 }
