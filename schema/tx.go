@@ -23,12 +23,13 @@ type Tx struct {
 // Errors to tell apart: [ErrConflict] and [ErrUnavailable] left nothing behind and may be run again
 // ([Retryable]); [ErrUnknownOutcome] must be looked up.
 func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error) (err error) {
+	var missing []string
+	defer func() { d.prepareMissing(ctx, missing) }()
 	release, err := d.write(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	var missing []string
 	inner, end, err := d.begin(ctx)
 	if err != nil {
 		return err
@@ -38,7 +39,6 @@ func (d *DB) Tx(ctx context.Context, fn func(ctx context.Context, tx *Tx) error)
 			_ = inner.Rollback()
 		}
 		end()
-		d.prepareMissing(ctx, missing)
 	}()
 	tx := d.own(inner)
 	err = fn(d.writing(ctx), tx)
