@@ -3,10 +3,11 @@ package saga_test
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
-	"github.com/stretchr/testify/require"
 )
 
 func TestHandleTxWithoutATransactionIsAnError(t *testing.T) {
