@@ -1,0 +1,101 @@
+package sagatest
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/norn-go/norn/deadline"
+	"github.com/norn-go/norn/lease"
+	"github.com/norn-go/norn/outbox"
+	"github.com/norn-go/norn/poller"
+	"github.com/norn-go/norn/retry"
+	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/schema"
+)
+
+// stage is a node on a test's store: engine, poller and relay, of which nothing runs unless it is called.
+type stage struct {
+	t       testing.TB
+	kit     *kit
+	address string
+	log     *slog.Logger
+
+	db      *schema.DB
+	engine  *saga.Engine
+	poller  *poller.Poller
+	relay   *outbox.Relay // nil: no command handler
+	witness *witness
+
+	seen    snapshot // after the last step
+	act     act
+	history history
+}
+
+func newStage(t testing.TB, k *kit, address string) *stage {
+	t.Helper()
+	s := &stage{t: t, kit: k, address: address}
+	s.log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Errorf("sagatest: close: %v", err)
+		}
+	})
+	err := s.open()
+	if err == nil {
+		err = schema.Migrate(s.ctx(), s.db)
+	}
+	if err != nil {
+		t.Fatalf("sagatest: %v", err)
+	}
+	s.seen = s.look()
+	s.act.base = s.seen
+	return s
+}
+
+// ctx outlives the test's own context, which ends before clean-up does.
+func (s *stage) ctx() context.Context { return context.WithoutCancel(s.t.Context()) }
+
+// backoff is the production default without its randomness, so that retries come at known times.
+var backoff = retry.Policy{MaxAttempts: retry.Default.MaxAttempts, Initial: retry.Default.Initial, Max: retry.Default.Max}
+
+// open makes a node on the store, with a pool of its own.
+func (s *stage) open() (err error) {
+	s.db, err = schema.Open(s.ctx(), s.address, schema.WithProcessClock(), schema.WithLogger(s.log))
+	if err != nil {
+		return err
+	}
+	s.engine, err = saga.New(s.db, saga.Config{Service: saga.Services(s.kit.services...), Logger: s.log}, s.kit.definitions...)
+	if err != nil {
+		return err
+	}
+	s.witness = newWitness(s.engine)
+	s.poller, err = poller.New(deadline.NewStore(s.db), s.locker("poller"), s.witness,
+		poller.Config{Retry: backoff, Now: s.engine.Now, Logger: s.log})
+	if err != nil || len(s.kit.handlers) == 0 {
+		return err
+	}
+	router, err := outbox.NewRouter(s.engine.Types(), s.kit.handlers...)
+	if err != nil {
+		return err
+	}
+	s.relay, err = outbox.NewRelay(outbox.NewStore(s.db), s.locker("relay"), outbox.Config{
+		Router: router, Interceptors: []outbox.Interceptor{s.witness.deliver}, Retry: backoff, Now: s.engine.Now, Logger: s.log,
+	})
+	return err
+}
+
+func (s *stage) locker(name string) *lease.Locker {
+	return lease.New(s.db, "sagatest-"+name, lease.Config{Logger: s.log})
+}
+
+// close ends the node; the store stays.
+func (s *stage) close() error {
+	if s.engine != nil {
+		s.engine.Close()
+	}
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}

@@ -1,0 +1,132 @@
+package sagatest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/norn-go/norn/deadline"
+	"github.com/norn-go/norn/saga"
+)
+
+// When hands an event to the sagas. Its error is kept for the expectations.
+func (f *Fixture[S]) When(event any, opts ...saga.MessageOption) {
+	f.stage.t.Helper()
+	f.stage.when(described(event), func() error { return f.stage.handle(event, opts...) })
+}
+
+func (s *stage) handle(event any, opts ...saga.MessageOption) error {
+	if !s.kit.synchronous {
+		return s.engine.Handle(s.ctx(), event, opts...)
+	}
+	tx, err := s.db.BeginTx(s.ctx(), nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if err := s.engine.HandleTx(s.ctx(), tx, event, opts...); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	s.engine.Wake()
+	return nil
+}
+
+// WhenDeadline makes a pending deadline of the saga due, by saga.Engine.FireNow, and fires it and no other.
+func (s *Scope[S]) WhenDeadline(name string) {
+	s.stage.t.Helper()
+	key := s.one()
+	s.stage.when(fmt.Sprintf("deadline %s of %s is due", name, key), func() error {
+		return s.stage.fire(deadline.Key{Type: key.Type, ID: key.ID, Name: name})
+	})
+}
+
+func (s *stage) fire(key deadline.Key) error {
+	d, pending := s.look().deadlines[key]
+	if !pending {
+		return fmt.Errorf("sagatest: the deadline %s is not pending", key)
+	}
+	found, err := s.engine.FireNow(s.ctx(), d.PublicID)
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fmt.Errorf("sagatest: the deadline %s is parked", key)
+	}
+	s.witness.only = &key
+	defer func() { s.witness.only = nil }()
+	return s.poller.Sweep(s.ctx())
+}
+
+// WhenTimePasses lets time pass. Deadlines fire in due order, each at its own due time, also those that are scheduled on
+// the way and the retries of those that fail; one microsecond before nothing fires. A duration of 0 fires what is due
+// now.
+func (f *Fixture[S]) WhenTimePasses(d time.Duration) {
+	f.stage.t.Helper()
+	f.stage.when(fmt.Sprintf("%v pass", d), func() error { return f.stage.advance(time.Now().Add(d)) })
+}
+
+// WhenTimeAdvancesTo lets time pass until t, as [Fixture.WhenTimePasses] does. A t in the past ends the test.
+func (f *Fixture[S]) WhenTimeAdvancesTo(t time.Time) {
+	f.stage.t.Helper()
+	if now := time.Now(); t.Before(now) {
+		f.stage.t.Fatalf("sagatest: time cannot advance to %s: it is %s", stamp(t), stamp(now))
+	}
+	f.stage.when("time advances to "+stamp(t), func() error { return f.stage.advance(t) })
+}
+
+// spins bounds the sweeps at one time: deadlines that arm themselves for at once would never let time go on.
+const spins = 100
+
+func (s *stage) advance(until time.Time) error {
+	s.t.Helper()
+	store := deadline.NewStore(s.db)
+	var errs []error
+	sweeps, last := 0, time.Time{}
+	for {
+		next, pending, err := store.Next(s.ctx(), s.engine.Kinds(), nil)
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		if !pending || next.After(until) {
+			break
+		}
+		time.Sleep(time.Until(next))
+		if now := time.Now(); !now.Equal(last) {
+			sweeps, last = 0, now
+		}
+		if sweeps++; sweeps > spins {
+			s.t.Fatalf("sagatest: %d sweeps at %s leave something due: does a deadline arm itself for at once?\n%s", spins, stamp(last), s.history)
+		}
+		errs = append(errs, s.poller.Sweep(s.ctx()), s.settle())
+	}
+	time.Sleep(time.Until(until))
+	return errors.Join(errs...)
+}
+
+// WhenRestarted stops the node and starts another one on the same store: what it knows after that was stored.
+func (f *Fixture[S]) WhenRestarted() {
+	f.stage.t.Helper()
+	f.stage.when("the node restarts", f.stage.restart)
+}
+
+func (s *stage) restart() error {
+	s.t.Helper()
+	if err := errors.Join(s.close(), s.open()); err != nil {
+		s.t.Fatalf("sagatest: restart: %v", err)
+	}
+	return nil
+}
+
+// WhenCommandsDelivered lets the relay deliver what waits to the handlers of [CommandHandler], in order per saga, and
+// what becomes deliverable through that. Commands without a handler stay; one that fails stays too and is due again after
+// its backoff, and its error is kept for the expectations. Without any handler the test ends.
+func (f *Fixture[S]) WhenCommandsDelivered() {
+	f.stage.t.Helper()
+	if f.stage.relay == nil {
+		f.stage.t.Fatal("sagatest: nothing could be delivered: register a sagatest.CommandHandler")
+	}
+	f.stage.when("commands are delivered", func() error { return f.stage.relay.Flush(f.stage.ctx()) })
+}
