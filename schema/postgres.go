@@ -89,7 +89,7 @@ func (postgres) classify(err error) error {
 			constraint = detail.Constraint
 		}
 		return &DuplicateError{Constraint: constraint, Err: err}
-	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == "53300":
+	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "57P"), code == "53300", code == "25006": // 25006: a standby
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err

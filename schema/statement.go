@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"database/sql"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type statement struct {
 	*sql.Stmt
 	age      time.Duration
 	renew    time.Time // zero: never
+	renewing atomic.Bool
 	previous *sql.Stmt // may still be in use; closed by the next renewal
 }
 
@@ -26,11 +28,14 @@ func (s *statement) stale() bool { return !s.renew.IsZero() && time.Now().After(
 // wants a connection of the pool.
 func (d *DB) prepared(ctx context.Context, text string) (*sql.Stmt, error) {
 	last := d.statement(text)
-	if last != nil && !last.stale() {
+	if last != nil && (!last.stale() || !last.renewing.CompareAndSwap(false, true)) {
 		return last.Stmt, nil
 	}
 	stmt, err := d.PrepareContext(ctx, text)
 	if err != nil {
+		if last != nil {
+			last.renewing.Store(false)
+		}
 		return nil, err
 	}
 	next := &statement{Stmt: stmt, age: time.Second}
@@ -70,15 +75,17 @@ func (d *DB) statement(text string) *statement {
 	return d.statements[text]
 }
 
+// closeStatements closes them all and leaves no more to be prepared. Nothing else may run on d any more.
 func (d *DB) closeStatements() {
-	d.retiring.Wait()
 	d.statementsMu.Lock()
-	defer d.statementsMu.Unlock()
-	for _, s := range d.statements {
+	last := d.statements
+	d.statements = map[string]*statement{}
+	d.statementsMu.Unlock()
+	d.retiring.Wait()
+	for _, s := range last {
 		_ = s.Close()
 		if s.previous != nil {
 			_ = s.previous.Close()
 		}
 	}
-	d.statements = map[string]*statement{}
 }

@@ -96,12 +96,14 @@ func (d *DB) uninterrupted(ctx context.Context) context.Context {
 	return ctx
 }
 
+// outcome sorts the error of a COMMIT. Without an answer of the server nobody knows.
 func (d *DB) outcome(err error) error {
 	if err == nil {
 		return nil
 	}
 	sorted := d.classify(err)
-	if errors.Is(sorted, ErrUnavailable) {
+	var answered interface{ SQLState() string }
+	if errors.Is(sorted, ErrUnavailable) || d.writer == nil && !errors.As(err, &answered) {
 		return fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
 	return sorted
