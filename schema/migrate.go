@@ -152,6 +152,9 @@ func (d *DB) lockID(ctx context.Context) (int64, error) {
 	if err := d.QueryRowContext(ctx, "SELECT current_schema()").Scan(&space); err != nil {
 		return 0, d.classify(err)
 	}
+	if !space.Valid {
+		return 0, errors.New("no schema of the search_path exists, or the user may use none of them")
+	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(space.String + "." + d.names.versionTable()))
 	return int64(h.Sum32()), nil
