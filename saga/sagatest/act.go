@@ -2,7 +2,6 @@ package sagatest
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/norn-go/norn/deadline"
 )
@@ -24,72 +23,68 @@ func (a act) err() error { return errors.Join(a.errs...) }
 func (s *stage) given(what string, do func() error) {
 	s.t.Helper()
 	s.endAct()
-	if err := s.step("given "+what, do); err != nil {
-		s.t.Fatalf("sagatest: given %s: %v\n%s", what, err, s.history)
+	if errs := s.step("given "+what, do); len(errs) > 0 {
+		s.t.Fatalf("sagatest: given %s: %s\n%s", what, texts(errs), s.history)
 	}
 	s.act = act{base: s.seen}
 }
 
-// when runs a step whose effects and error are for the expectations.
+// when runs a step whose effects and errors are for the expectations.
 func (s *stage) when(what string, do func() error) {
 	s.t.Helper()
 	if !s.act.open {
 		s.endAct()
 		s.act = act{open: true, base: s.seen}
 	}
-	if err := s.step("when "+what, do); err != nil {
-		s.act.errs = append(s.act.errs, err)
-	}
+	s.act.errs = append(s.act.errs, s.step("when "+what, do)...)
 }
 
-func (s *stage) step(what string, do func() error) error {
+func (s *stage) step(what string, do func() error) []error {
 	s.t.Helper()
 	s.history.begins(what)
 	err := do()
-	err = errors.Join(err, s.settle())
+	s.settle()
+	errs := s.handlerErrs
+	s.handlerErrs = nil
 	if err != nil {
-		s.history.goes("error: " + firstLines(err))
+		s.history.goes("error: " + texts([]error{err}))
+		errs = append(errs, err)
 	}
-	return err
+	return errs
 }
 
-// firstLines is an error without the stacks of panics.
-func firstLines(err error) string {
-	text, _, _ := strings.Cut(err.Error(), "\ngoroutine ")
-	return text
-}
-
-// settle notes what changed since it was last called, and returns the errors of handlers that ran meanwhile.
-func (s *stage) settle() error {
+// settle notes what changed since it was last called, and what handlers that ran meanwhile returned.
+func (s *stage) settle() {
 	s.t.Helper()
-	fired, delivered, err := s.witness.take()
+	fired, delivered, errs := s.witness.take()
 	now := s.look()
 	e := difference(s.seen, now, fired, delivered)
 	s.seen = now
 	for _, effect := range e.list {
 		s.history.goes(effect.text)
 	}
+	for _, err := range errs {
+		s.history.goes("error: " + texts([]error{err}))
+	}
+	s.handlerErrs = append(s.handlerErrs, errs...)
 	s.act.effects = append(s.act.effects, e.list...)
 	s.act.commands = append(s.act.commands, e.commands...)
 	s.act.cancelled = append(s.act.cancelled, e.cancelled...)
-	return err
 }
 
 // expect begins an expectation: the act is over, and what happened beside the fixture meanwhile is taken in.
 func (s *stage) expect() {
 	s.t.Helper()
 	s.act.open = false
-	if err := s.settle(); err != nil {
-		s.act.errs = append(s.act.errs, err)
-	}
+	s.settle()
 }
 
 // endAct fails the test if the act left an error that nobody asked about.
 func (s *stage) endAct() {
 	s.t.Helper()
 	s.act.open = false
-	if err := s.act.err(); err != nil && !s.act.asked {
+	if len(s.act.errs) > 0 && !s.act.asked {
 		s.act.asked = true
-		s.fail("a when-step failed, and no expectation asked about it", "  "+strings.ReplaceAll(firstLines(err), "\n", "\n  "))
+		s.fail("a when-step failed, and no expectation asked about it", "  error     "+indented(texts(s.act.errs)))
 	}
 }

@@ -96,7 +96,7 @@ func (e *effects) deadlines(before, after snapshot, fired map[string]bool) {
 		then, now := before.deadlines[key], after.deadlines[key]
 		switch {
 		case then.Token != now.Token:
-			e.add(owner(key), "deadline %s of %s", pendingText(now), owner(key))
+			e.add(owner(key), "deadline of %s: %s", owner(key), pendingText(now))
 		case !now.ParkedAt.IsZero() && then.ParkedAt.IsZero():
 			e.add(owner(key), "deadline %s of %s parked after attempt %d", key.Name, owner(key), now.Attempts)
 		case now.Attempts > then.Attempts:
@@ -141,8 +141,8 @@ func (e *effects) oldCommands(before, after snapshot, delivered []outbox.Command
 		c := deliveredCommand(d)
 		e.add(c.key(), "delivered for %s: %s", c.key(), c.text(true))
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(after.commands), func(a, b string) int { return inOrder(after.commands[a], after.commands[b]) }) {
-		then, now := before.commands[id], after.commands[id]
+	for _, now := range slices.SortedFunc(maps.Values(after.commands), inOrder) {
+		then := before.commands[now.ID]
 		switch {
 		case !now.ParkedAt.IsZero() && then.ParkedAt.IsZero():
 			e.add(now.key(), "command %s of %s parked after attempt %d", now.Type, now.key(), now.Attempts)

@@ -3,6 +3,7 @@ package sagatest
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/norn-go/norn/deadline"
@@ -106,11 +107,7 @@ func (s *Scope[S]) contains(what string, d Deadline, due func(want, got time.Tim
 		}
 		got = append(got, w.beside(p))
 	}
-	lines := []string{"  expected  " + w.text()}
-	for i := range max(1, len(got)) {
-		lines = append(lines, "  actual    "+at(got, i))
-	}
-	s.stage.fail(what, lines...)
+	s.stage.fail(what, beside(w.text(), cmp.Or(strings.Join(got, "\n"), nothing))...)
 }
 
 // wanted is an expected deadline as it would be stored.

@@ -33,7 +33,7 @@ func (s *Scope[S]) failed(what, want string, is func(error) bool) {
 	case err == nil:
 		s.stage.fail(what, beside(want, "no error")...)
 	case !is(err):
-		s.stage.fail(what, beside(want, firstLines(err))...)
+		s.stage.fail(what, beside(want, texts(s.stage.act.errs))...)
 	}
 }
 
@@ -43,8 +43,8 @@ func (s *Scope[S]) ExpectNoError() {
 	s.stage.t.Helper()
 	s.stage.expect()
 	s.stage.act.asked = true
-	if err := s.stage.act.err(); err != nil {
-		s.stage.fail("the act failed", beside("no error", firstLines(err))...)
+	if len(s.stage.act.errs) > 0 {
+		s.stage.fail("the act failed", beside("no error", texts(s.stage.act.errs))...)
 	}
 }
 

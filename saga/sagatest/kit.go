@@ -36,7 +36,7 @@ func register[S any](sagaType string, regs []any) (*kit, error) {
 		case saga.Option:
 			own = append(own, r)
 		default:
-			errs = append(errs, fmt.Errorf("sagatest: registration %d of %s is a %T: want saga.Option, []saga.Option, *saga.Definition, "+
+			errs = append(errs, fmt.Errorf("sagatest: registration %d of %s is of type %T: want saga.Option, []saga.Option, *saga.Definition, "+
 				"saga.Naming or an option of sagatest", i+1, sagaType, reg))
 		}
 	}

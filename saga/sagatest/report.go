@@ -1,7 +1,6 @@
 package sagatest
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -18,25 +17,37 @@ func (s *stage) compare(what string, want, got []string) {
 	s.t.Helper()
 	same := len(want) == len(got)
 	var lines []string
-	for i := range max(len(want), len(got)) {
-		w, g := at(want, i), at(got, i)
-		if w == g {
-			lines = append(lines, fmt.Sprintf("  both      %s", w))
+	for i := range min(len(want), len(got)) {
+		if want[i] == got[i] {
+			lines = append(lines, "  both      "+indented(want[i]))
 			continue
 		}
 		same = false
-		lines = append(lines, beside(w, g)...)
+		lines = append(lines, beside(want[i], got[i])...)
+	}
+	for i := len(got); i < len(want); i++ {
+		lines = append(lines, "  expected  "+indented(want[i]))
+	}
+	if len(got) < len(want) {
+		lines = append(lines, "  actual    "+end(len(got)))
+	}
+	if len(want) < len(got) {
+		lines = append(lines, "  expected  "+end(len(want)))
+	}
+	for i := len(want); i < len(got); i++ {
+		lines = append(lines, "  actual    "+indented(got[i]))
 	}
 	if !same {
 		s.fail(what, lines...)
 	}
 }
 
-func at(list []string, i int) string {
-	if i < len(list) {
-		return list[i]
+// end is what stands behind the last item of a list.
+func end(length int) string {
+	if length == 0 {
+		return nothing
 	}
-	return nothing
+	return "nothing more"
 }
 
 func beside(want, got string) []string {

@@ -122,3 +122,15 @@ func (shot snapshot) keys(sagaType string) []saga.Key {
 	slices.SortFunc(keys, compareKeys)
 	return keys
 }
+
+// waiting are the commands that are neither delivered nor parked, in order.
+func (shot snapshot) waiting() []command {
+	var waiting []command
+	for _, c := range shot.commands {
+		if c.ParkedAt.IsZero() {
+			waiting = append(waiting, c)
+		}
+	}
+	slices.SortFunc(waiting, inOrder)
+	return waiting
+}

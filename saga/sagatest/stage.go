@@ -30,6 +30,8 @@ type stage struct {
 	seen    snapshot // after the last step
 	act     act
 	history history
+
+	handlerErrs []error // of the step that runs: what handlers of deadlines and commands returned
 }
 
 func newStage(t testing.TB, k *kit, address string) *stage {

@@ -3,6 +3,7 @@ package sagatest
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/norn-go/norn/deadline"
@@ -52,4 +53,22 @@ func described(event any) string {
 		return fmt.Sprintf("%T %+v", event, event)
 	}
 	return fmt.Sprintf("%T %s", event, text)
+}
+
+// texts are errors without the stacks of panics, each text once.
+func texts(errs []error) string {
+	times := map[string]int{}
+	var order []string
+	for _, err := range errs {
+		text, _, _ := strings.Cut(err.Error(), "\ngoroutine ")
+		if times[text]++; times[text] == 1 {
+			order = append(order, text)
+		}
+	}
+	for i, text := range order {
+		if n := times[text]; n > 1 {
+			order[i] = fmt.Sprintf("%s (%d times)", text, n)
+		}
+	}
+	return strings.Join(order, "\n")
 }

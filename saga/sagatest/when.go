@@ -83,12 +83,11 @@ const spins = 100
 func (s *stage) advance(until time.Time) error {
 	s.t.Helper()
 	store := deadline.NewStore(s.db)
-	var errs []error
 	sweeps, last := 0, time.Time{}
 	for {
 		next, pending, err := store.Next(s.ctx(), s.engine.Kinds(), nil)
 		if err != nil {
-			return errors.Join(append(errs, err)...)
+			return err
 		}
 		if !pending || next.After(until) {
 			break
@@ -100,10 +99,13 @@ func (s *stage) advance(until time.Time) error {
 		if sweeps++; sweeps > spins {
 			s.t.Fatalf("sagatest: %d sweeps at %s leave something due: does a deadline arm itself for at once?\n%s", spins, stamp(last), s.history)
 		}
-		errs = append(errs, s.poller.Sweep(s.ctx()), s.settle())
+		if err := s.poller.Sweep(s.ctx()); err != nil {
+			return err
+		}
+		s.settle()
 	}
 	time.Sleep(time.Until(until))
-	return errors.Join(errs...)
+	return nil
 }
 
 // WhenRestarted stops the node and starts another one on the same store: what it knows after that was stored.
@@ -121,12 +123,16 @@ func (s *stage) restart() error {
 }
 
 // WhenCommandsDelivered lets the relay deliver what waits to the handlers of [CommandHandler], in order per saga, and
-// what becomes deliverable through that. Commands without a handler stay; one that fails stays too and is due again after
-// its backoff, and its error is kept for the expectations. Without any handler the test ends.
+// what becomes deliverable through that. A command without a handler stays and holds back the later ones of its saga, as it
+// does where no node of an application has a handler; one that fails stays too, is due again after its backoff, and its
+// error is kept for the expectations. Without any handler the test ends.
 func (f *Fixture[S]) WhenCommandsDelivered() {
 	f.stage.t.Helper()
 	if f.stage.relay == nil {
 		f.stage.t.Fatal("sagatest: nothing could be delivered: register a sagatest.CommandHandler")
 	}
 	f.stage.when("commands are delivered", func() error { return f.stage.relay.Flush(f.stage.ctx()) })
+	for _, c := range f.stage.seen.waiting() {
+		f.stage.history.goes(fmt.Sprintf("command of %s waits: %s", c.key(), c.text(true)))
+	}
 }

@@ -52,7 +52,7 @@ func (w *witness) Dispatch(ctx context.Context, d deadline.Due) error {
 	defer w.mu.Unlock()
 	switch {
 	case err != nil:
-		w.errs = append(w.errs, fmt.Errorf("deadline %w", err))
+		w.errs = append(w.errs, err)
 	case w.engine.Stats().Handled > before:
 		w.fired[d.Token] = true
 	}
@@ -73,10 +73,10 @@ func (w *witness) deliver(ctx context.Context, c outbox.Command, next func(conte
 }
 
 // take returns what was taken down since the last call.
-func (w *witness) take() (fired map[string]bool, delivered []outbox.Command, err error) {
+func (w *witness) take() (fired map[string]bool, delivered []outbox.Command, errs []error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fired, delivered, err = w.fired, w.delivered, errors.Join(w.errs...)
+	fired, delivered, errs = w.fired, w.delivered, w.errs
 	w.fired, w.delivered, w.errs = map[string]bool{}, nil, nil
-	return fired, delivered, err
+	return fired, delivered, errs
 }

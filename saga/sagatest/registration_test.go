@@ -1,0 +1,76 @@
+package sagatest_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/saga/sagatest"
+)
+
+// Clock is a service that handlers inject.
+type Clock interface{ Zone() string }
+
+type london struct{}
+
+func (london) Zone() string { return "London" }
+
+// Mirror is a saga type beside the tested one.
+type Mirror struct{ Seen string }
+
+func (m *Mirror) OnBegin(e Begin, c saga.Commands) {
+	m.Seen = e.ID
+	c.Send(Order{"mirrored"})
+}
+
+func TestServicesAreInjectedByType(t *testing.T) {
+	sagatest.Test(t, "probe", func(f *sagatest.Fixture[Probe]) {
+		f.When(Begin{ID: "1"})
+		f.ExpectState(Probe{Text: "London"})
+	}, saga.Start(func(p *Probe, _ Begin, c Clock) { p.Text = c.Zone() }, saga.By("id")), sagatest.Provide(london{}))
+}
+
+func TestOtherSagaTypesRunBesideTheTestedOne(t *testing.T) {
+	mirror := saga.MustDefine[Mirror]("mirror", saga.Start((*Mirror).OnBegin, saga.By("id")))
+	sagatest.Test(t, "probe", func(f *sagatest.Fixture[Probe]) {
+		f.When(Begin{ID: "1"})
+		f.ExpectNoCommands() // the other's are not ours
+		f.ExpectOpen()
+		_, err := f.Engine().Instance(f.Context(), saga.Key{Type: "mirror", ID: "1"})
+		require.NoError(f.T(), err)
+	}, probe(nil, mirror)...)
+}
+
+func TestADefinitionCanBeTheTestedOne(t *testing.T) {
+	mirror := saga.MustDefine[Mirror]("mirror", saga.Start((*Mirror).OnBegin, saga.By("id")))
+	sagatest.Test(t, "mirror", func(f *sagatest.Fixture[Mirror]) {
+		f.GivenState("1", Mirror{"given"})
+		f.When(Begin{ID: "2"})
+		f.Saga("1").ExpectState(Mirror{"given"})
+		f.Saga("2").ExpectState(Mirror{"2"})
+	}, mirror)
+}
+
+func TestNamesOfStoredTypesApply(t *testing.T) {
+	sagatest.Test(t, "probe", func(f *sagatest.Fixture[Probe]) {
+		f.When(Begin{ID: "1", do: func(h Hands) error { h.Send(Note{"a"}); return nil }})
+		f.ExpectCommands(Note{"a"})
+		var stored string
+		require.NoError(f.T(), f.DB().Get(f.Context(), &stored, "SELECT type FROM {command}"))
+		require.Equal(f.T(), "probe.note", stored)
+	}, probe(nil, saga.Named[Note]("probe.note"))...)
+}
+
+func TestTheTestStartsAtTheGivenTime(t *testing.T) {
+	at := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC)
+	sagatest.Test(t, "probe", func(f *sagatest.Fixture[Probe]) {
+		require.Equal(f.T(), at, f.Now().UTC())
+		require.Equal(f.T(), "sqlite", f.DB().Dialect())
+	}, probe(nil, sagatest.StartAt(at))...)
+	sagatest.Test(t, "probe", func(f *sagatest.Fixture[Probe]) {
+		require.Equal(f.T(), time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), f.Now().UTC())
+		require.Equal(f.T(), "postgres", f.DB().Dialect())
+	}, probe(nil, sagatest.On(sagatest.Postgres))...)
+}
