@@ -162,6 +162,46 @@ func TestGoBlocksOfThePagesStandInTheSource(t *testing.T) {
 	}
 }
 
+func TestPagesLinkToWhatThereIs(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	require.NoError(t, err)
+	more, err := filepath.Glob("docs/decisions/*.md")
+	require.NoError(t, err)
+	for _, page := range append(append(pages, more...), "README.md", "CONTRIBUTING.md", "examples/transfer/README.md") {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, link := range regexp.MustCompile(`\]\(([^)#"]+)\)`).FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(link[1], "://") {
+				require.FileExists(t, filepath.Join(filepath.Dir(page), link[1]), "%s links to it", page)
+			}
+		}
+	}
+}
+
+func TestOperationsPageQuotesTheWarningsAsTheyAre(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("docs", "operations.md"))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(page), "## What do the warnings mean?")
+	table, _, _ := strings.Cut(rest, "## Parked work")
+	quoted := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(table, -1)
+	require.NotEmpty(t, quoted)
+	var source strings.Builder
+	for _, folder := range []string{"saga", "poller", "outbox", "lease", "retry", "fxmodule"} {
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			source.Write(text)
+		}
+	}
+	for _, text := range quoted {
+		if text[1] != "SAGA_" {
+			require.True(t, strings.Contains(source.String(), text[1]), "docs/operations.md quotes %q, and nothing logs it", text[1])
+		}
+	}
+}
+
 var space = regexp.MustCompile(`\s+`)
 
 // squeezed is code with its white space evened out.
