@@ -4,15 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
-	"github.com/mattn/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/norn-go/norn/lease"
@@ -91,11 +88,8 @@ func hanging(t *testing.T, body func(t *testing.T, db *schema.DB, g *gate)) {
 			synctest.Test(t, func(t *testing.T) {
 				schematest.Open(t, address, schema.WithProcessClock())
 				g := &gate{}
-				c, driverName := gateConnector{gate: g, inner: pq.Driver{}, source: address}, "postgres"
-				if rest, ok := strings.CutPrefix(address, "sqlite://"); ok {
-					c.inner, c.source, driverName = &sqlite3.SQLiteDriver{}, "file:"+rest+"&_txlock=immediate&_journal_mode=WAL", "sqlite3"
-				}
-				pool := sql.OpenDB(c)
+				inner, driverName, source := schematest.Driver(t, address)
+				pool := sql.OpenDB(gateConnector{g, inner, source})
 				t.Cleanup(func() { require.NoError(t, pool.Close()) })
 				db, err := schema.Wrap(sqlx.NewDb(pool, driverName), schema.WithProcessClock(), schema.WithoutPrepare())
 				require.NoError(t, err)

@@ -13,8 +13,6 @@ import (
 	"testing/synctest"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/lib/pq"
-	"github.com/mattn/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/norn-go/norn/schema"
@@ -44,25 +42,16 @@ func tapped(t *testing.T, body func(t *testing.T, db *schema.DB, tap *tap)) {
 			synctest.Test(t, func(t *testing.T) {
 				schematest.Open(t, address, schema.WithProcessClock())
 				tap := &tap{}
-				pool := sql.OpenDB(tap.connector(t, address))
+				inner, driverName, source := schematest.Driver(t, address)
+				pool := sql.OpenDB(tapConnector{tap, inner, source})
 				t.Cleanup(func() { require.NoError(t, pool.Close()) })
 				pool.SetMaxOpenConns(8)
-				driverName := map[string]string{"sqlite": "sqlite3", "postgres": "postgres"}[name]
 				db, err := schema.Wrap(sqlx.NewDb(pool, driverName), schema.WithProcessClock(), schema.WithoutPrepare())
 				require.NoError(t, err)
 				body(t, db, tap)
 			})
 		})
 	}
-}
-
-func (p *tap) connector(t *testing.T, address string) driver.Connector {
-	if rest, ok := strings.CutPrefix(address, "sqlite://"); ok {
-		return sqliteConnector{p, "file:" + rest + "&_txlock=immediate&_journal_mode=WAL"}
-	}
-	inner, err := pq.NewConnector(address)
-	require.NoError(t, err)
-	return tapConnector{inner, p}
 }
 
 // take returns the statements since the last call whose text contains part.
@@ -104,22 +93,14 @@ func (p *tap) connect(open func() (driver.Conn, error)) (driver.Conn, error) {
 }
 
 type tapConnector struct {
-	driver.Connector
-	tap *tap
+	tap    *tap
+	inner  driver.Driver
+	source string
 }
 
-func (c tapConnector) Connect(ctx context.Context) (driver.Conn, error) {
-	return c.tap.connect(func() (driver.Conn, error) { return c.Connector.Connect(ctx) })
-}
-
-type sqliteConnector struct {
-	tap *tap
-	dsn string
-}
-
-func (c sqliteConnector) Driver() driver.Driver { return &sqlite3.SQLiteDriver{} }
-func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) {
-	return c.tap.connect(func() (driver.Conn, error) { return c.Driver().Open(c.dsn) })
+func (c tapConnector) Driver() driver.Driver { return c.inner }
+func (c tapConnector) Connect(context.Context) (driver.Conn, error) {
+	return c.tap.connect(func() (driver.Conn, error) { return c.inner.Open(c.source) })
 }
 
 type fullConn interface {

@@ -295,30 +295,6 @@ func TestP68TablesRefuseDuplicates(t *testing.T) {
 	})
 }
 
-// A context that is cancelled at any step leaves all or nothing, and a pool that works.
-func TestP79ContextCancelledAtAnyStepLeavesAllOrNothing(t *testing.T) {
-	w, db := wired(t, nil)
-	s := newStage(t, db, saga.Config{})
-	s.begin("1", nil)
-	act := func(sc Scene) error { sc.Send(Note{"x"}); return nil }
-	s.next("1", act)
-	count := s.count("1")
-	for step := range 8 {
-		ctx, cancel := context.WithCancel(t.Context())
-		w.at(step, cancel)
-		id := fmt.Sprint("e", step)
-		if err := s.Handle(ctx, Next{ID: "1", Do: act}, saga.WithID(id)); err != nil {
-			require.ErrorIs(t, err, context.Canceled, step)
-		}
-		w.at(-1, nil)
-		cancel()
-		require.NoError(t, s.Handle(t.Context(), Next{ID: "1", Do: act}, saga.WithID(id)))
-		count++
-		require.Equal(t, count, s.count("1"), step)
-	}
-	require.Len(t, s.notes(), 9)
-}
-
 func TestP79ContextCancelledInAHandlerStoresNothing(t *testing.T) {
 	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
 		s := newStage(t, db, saga.Config{})

@@ -70,6 +70,8 @@ func Wrap(pool *sqlx.DB, opts ...Option) (*DB, error) {
 		return nil, err
 	}
 	d := &DB{DB: pool, names: o.names.resolved(), prepare: o.prepare, log: o.log, processClock: o.processClock, statements: map[string]*statement{}}
+	sqlx.BindDriver("sqlite", sqlx.QUESTION) // the names of modernc.org/sqlite and pgx that sqlx does not know
+	sqlx.BindDriver("pgx/v5", sqlx.DOLLAR)
 	switch sqlx.BindType(pool.DriverName()) {
 	case sqlx.DOLLAR:
 		d.dialect = postgres{}
@@ -150,13 +152,21 @@ func (d *DB) write(ctx context.Context) (release func(), err error) {
 	if ctx.Value(writingKey{d}) != nil {
 		return nil, errNestedWrite
 	}
+	enough := time.NewTimer(turn)
+	defer enough.Stop()
 	select {
 	case d.writer <- struct{}{}:
 		return func() { <-d.writer }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
+	case <-enough.C:
+		return nil, fmt.Errorf("schema: %w: it has had the writer's place for %v", ErrConflict, turn)
 	}
 }
+
+// turn bounds the wait for SQLite's writer slot: whoever writes beside a transaction of its own, with a context that does not
+// tell, would wait for ever.
+const turn = 30 * time.Second
 
 type writingKey struct{ d *DB }
 

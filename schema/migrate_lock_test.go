@@ -13,9 +13,7 @@ import (
 )
 
 func TestMigrationsOfDifferentSchemasDoNotWaitForEachOther(t *testing.T) {
-	slow, err := schema.Open(t.Context(), schematest.URL(t, "postgres")+"&application_name=slow_migration")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, slow.Close()) }()
+	slow := schematest.Connect(t, schematest.URL(t, "postgres")+"&application_name=slow_migration")
 	obstacle, err := slow.Begin()
 	require.NoError(t, err)
 	_, err = obstacle.Exec("CREATE TABLE saga_instance (id int)")

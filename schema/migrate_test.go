@@ -26,10 +26,7 @@ func each(t *testing.T, body func(t *testing.T, address string)) {
 
 func open(t *testing.T, address string, opts ...schema.Option) *schema.DB {
 	t.Helper()
-	db, err := schema.Open(t.Context(), address, opts...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	return db
+	return schematest.Connect(t, address, opts...)
 }
 
 // catalogue describes the tables as the database has them.

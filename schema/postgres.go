@@ -51,7 +51,11 @@ func (postgres) rowArgs(columns []column, rows Rows) ([]any, error) {
 			}
 			values[j] = text
 		}
-		args[i] = pq.Array(values)
+		text, err := pq.Array(values).Value() // as text, which every driver passes on as it is
+		if err != nil {
+			return nil, fmt.Errorf("schema: column %s: %w", c.name, err)
+		}
+		args[i] = text
 	}
 	return args, nil
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -51,21 +52,43 @@ func (sqlite) rowArgs(_ []column, rows Rows) ([]any, error) {
 	return []any{string(text)}, nil
 }
 
+// SQLite's result codes, https://www.sqlite.org/rescode.html; the low byte is the kind.
+const (
+	codeBusy       = 5
+	codeLocked     = 6
+	codePrimaryKey = 19 | 6<<8
+	codeUnique     = 19 | 8<<8
+)
+
+// sqliteCode is the extended result code that an error tells, 0 if it is none of SQLite's: mattn/go-sqlite3 keeps it
+// in a field, modernc.org/sqlite has it told by a method.
+func sqliteCode(err error) int {
+	var own sqlite3.Error
+	if errors.As(err, &own) {
+		return cmp.Or(int(own.ExtendedCode), int(own.Code))
+	}
+	var other interface {
+		error
+		Code() int
+	}
+	if errors.As(err, &other) {
+		return other.Code()
+	}
+	return 0
+}
+
 // busy reports whether another connection had the file, or a table in it, locked.
 func busy(err error) bool {
-	var e sqlite3.Error
-	return errors.As(err, &e) && (e.Code == sqlite3.ErrBusy || e.Code == sqlite3.ErrLocked)
+	kind := sqliteCode(err) & 0xff
+	return kind == codeBusy || kind == codeLocked
 }
 
 func (sqlite) classify(err error) error {
-	var e sqlite3.Error
-	switch {
-	case !errors.As(err, &e):
-		return err
+	switch code := sqliteCode(err); {
 	case busy(err):
 		return fmt.Errorf("%w: %w", ErrConflict, err)
-	case e.ExtendedCode == sqlite3.ErrConstraintUnique, e.ExtendedCode == sqlite3.ErrConstraintPrimaryKey:
-		return &DuplicateError{Constraint: e.Error(), Err: err}
+	case code == codeUnique, code == codePrimaryKey:
+		return &DuplicateError{Constraint: err.Error(), Err: err}
 	}
 	return err
 }

@@ -74,12 +74,10 @@ func administer(t testing.TB, server, statement string) {
 	require.NoError(t, db.Close())
 }
 
-// Open opens a pool on a place made by [URL], with norn's tables migrated, closed with the test.
-func Open(t *testing.T, address string, opts ...schema.Option) *schema.DB {
+// Open is [Connect] with norn's tables migrated.
+func Open(t testing.TB, address string, opts ...schema.Option) *schema.DB {
 	t.Helper()
-	db, err := schema.Open(t.Context(), address, opts...)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db := Connect(t, address, opts...)
 	require.NoError(t, schema.Migrate(t.Context(), db))
 	return db
 }
