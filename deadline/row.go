@@ -1,8 +1,6 @@
 package deadline
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -64,10 +62,4 @@ type Pending struct {
 }
 
 // DefaultPublicID is a deadline's public id unless one is given: a stable function of its key.
-func DefaultPublicID(k Key) string {
-	h := sha256.New()
-	for _, part := range []string{k.Type, k.ID, k.Name} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
+func DefaultPublicID(k Key) string { return schema.StableID(k.Type, k.ID, k.Name) }

@@ -2,17 +2,9 @@ package saga
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
-	"unicode/utf8"
 
-	"github.com/norn-go/norn/deadline"
-	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/schema"
 )
 
@@ -72,121 +64,6 @@ func (in *invocation) change(a *attempt, ended bool) (change, error) {
 		c.version, c.same = a.row.Version, a.row.State == text
 	}
 	return c, nil
-}
-
-// newDeadlines makes rows of the scheduled deadlines (SEMANTICS 1.5 to 1.11).
-func (in *invocation) newDeadlines(operations []deadline.Operation) (news []deadline.New, cancelled []string, err error) {
-	var errs []error
-	for _, op := range operations {
-		if op.Cancel {
-			if checkName("name", op.Name) == nil { // under no other name is anything stored
-				cancelled = append(cancelled, op.Name)
-			}
-			continue
-		}
-		d, err := in.newDeadline(op)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("deadline %q: %w", op.Name, err))
-			continue
-		}
-		news = append(news, d)
-	}
-	return news, cancelled, errors.Join(errs...)
-}
-
-func (in *invocation) newDeadline(op deadline.Operation) (deadline.New, error) {
-	key := deadline.Key{Type: in.key.Type, ID: in.key.ID, Name: op.Name}
-	d := deadline.New{Key: key, Token: rand.Text(), PublicID: op.PublicID, Due: op.Due}
-	if op.Err != nil {
-		return d, op.Err
-	}
-	h := in.def.deadlines[op.Name]
-	if h == nil {
-		return d, fmt.Errorf("%s has no saga.OnDeadline for it", in.def.name)
-	}
-	if d.PublicID == "" {
-		d.PublicID = deadline.DefaultPublicID(key)
-	} else if err := in.engine.checkValue("public id", d.PublicID); err != nil {
-		return d, err
-	}
-	if err := wantPayload(h, op); err != nil || !op.HasPayload {
-		return d, err
-	}
-	name, text, err := in.engine.encode(op.Payload)
-	d.PayloadType, d.Payload = &name, &text
-	return d, err
-}
-
-// wantPayload holds the given payload against the declared one (SEMANTICS 1.8).
-func wantPayload(h *handler, op deadline.Operation) error {
-	given := reflect.TypeOf(op.Payload)
-	for given != nil && given.Kind() == reflect.Pointer {
-		given = given.Elem()
-	}
-	switch {
-	case h.message == nil || given == h.message:
-		return nil
-	case !op.HasPayload:
-		return fmt.Errorf("%s wants a %v: add deadline.WithPayload", h.label, h.message)
-	}
-	return fmt.Errorf("the payload is a %T and %s wants a %v", op.Payload, h.label, h.message)
-}
-
-// newCommands makes rows of the sent commands. Their ids follow from saga, message and position, so a
-// retried attempt makes the same ones (SEMANTICS 1.18).
-func (in *invocation) newCommands(a *attempt) ([]outbox.New, error) {
-	var message string
-	if in.event != nil {
-		message = "event:" + in.event.ID
-	} else {
-		message = "deadline:" + in.due.Token
-	}
-	var news []outbox.New
-	var errs []error
-	for i, c := range a.buffers.commands {
-		name, text, err := in.engine.encode(c.value)
-		if err == nil {
-			err = checkMetadata(c.metadata)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("command %d, %T: %w", i+1, c.value, err))
-			continue
-		}
-		news = append(news, outbox.New{
-			ID: commandID(in.key, message, i), SagaType: in.key.Type, SagaID: in.key.ID,
-			Type: name, Payload: text, Metadata: c.metadata, Created: a.at,
-		})
-	}
-	return news, errors.Join(errs...)
-}
-
-func commandID(key Key, message string, position int) string {
-	h := sha256.New()
-	for _, part := range []string{key.Type, key.ID, message} {
-		fmt.Fprintf(h, "%d:%s", len(part), part)
-	}
-	fmt.Fprintf(h, "#%d", position)
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-func checkMetadata(m Metadata) error {
-	for key, value := range m {
-		if !utf8.ValidString(key) || !utf8.ValidString(value) {
-			return fmt.Errorf("metadata %q is not UTF-8", key)
-		}
-		if strings.HasPrefix(key, "$") {
-			return fmt.Errorf("metadata %q: keys beginning with $ are reserved", key)
-		}
-	}
-	return nil
-}
-
-func (e *Engine) encode(v any) (name, text string, err error) {
-	name, text, err = e.types.Encode(v)
-	if err == nil && len(text) > e.cfg.PayloadLimit {
-		err = fmt.Errorf("%s of %d bytes is longer than %d", name, len(text), e.cfg.PayloadLimit)
-	}
-	return name, text, err
 }
 
 func (in *invocation) changedPairs(a *attempt) (added, removed []pair, err error) {
