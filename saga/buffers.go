@@ -51,7 +51,7 @@ type Firing struct {
 	Due      time.Time // when it was to fire
 	At       time.Time // the framework clock at this attempt
 	Attempt  int       // 1 first
-	Metadata Metadata
+	Metadata Metadata  // empty until there are derived deadlines, which will carry some
 }
 
 // Tx is the invocation's own SQL transaction, for the application's tables. What is written in it commits

@@ -9,7 +9,6 @@ import (
 
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/retry"
-	"github.com/norn-go/norn/saga/internal/keyed"
 	"github.com/norn-go/norn/schema"
 )
 
@@ -94,7 +93,7 @@ func (e *Engine) Dispatch(ctx context.Context, d deadline.Due) error {
 		return retry.Uncounted(fmt.Errorf("saga: %s: the saga type is unknown", d.Key))
 	}
 	key := Key{d.Type, d.ID}
-	err := e.workers.Do(ctx, key, func() error {
+	err := e.onWorkers(ctx, key, func() error {
 		return e.commit(ctx, invocation{engine: e, key: key, def: def, due: &d})
 	})
 	if err == nil {
@@ -108,7 +107,7 @@ func (e *Engine) Dispatch(ctx context.Context, d deadline.Due) error {
 }
 
 func uncounted(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || schema.Retryable(err) || errors.Is(err, schema.ErrUnknownOutcome) || errors.Is(err, keyed.ErrClosed)
+	return ctx.Err() != nil || schema.Retryable(err) || errors.Is(err, schema.ErrUnknownOutcome) || errors.Is(err, ErrClosed)
 }
 
 // Kinds are the deadlines that this engine can fire, under all names of their saga types.

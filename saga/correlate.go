@@ -18,7 +18,7 @@ type target struct {
 
 // match finds, for each route of an event, the sagas that it concerns. It asks the database once.
 func (e *Engine) match(ctx context.Context, q querier, m Message, routes []*route) (map[*route][]target, error) {
-	pairs := make(map[*route][]pair, len(routes))
+	pairs := make(map[*route]associations, len(routes))
 	var lookups []lookup
 	var errs []error
 	for _, r := range routes {
@@ -26,7 +26,7 @@ func (e *Engine) match(ctx context.Context, q querier, m Message, routes []*rout
 		errs = append(errs, err)
 		pairs[r] = found
 		for _, name := range r.def.Names() {
-			for _, p := range found {
+			for _, p := range found.all {
 				lookups = append(lookups, lookup{name, p.property, p.value})
 			}
 		}
@@ -40,19 +40,19 @@ func (e *Engine) match(ctx context.Context, q querier, m Message, routes []*rout
 	}
 	targets := make(map[*route][]target, len(routes))
 	for _, r := range routes {
-		targets[r] = e.targets(r, m, pairs[r], found)
+		targets[r] = e.targets(r, m, pairs[r].born, found)
 	}
 	return targets, nil
 }
 
-// targets applies SEMANTICS 3.4: live sagas that match, else the one that the event starts. Of several
-// tombstones it is the one of the id that the event gives, if that is among them.
-func (e *Engine) targets(r *route, m Message, pairs []pair, found []candidate) []target {
+// targets applies SEMANTICS 3.4: live sagas that match, else the one that the event starts, born with its pairs. Of
+// several tombstones it is the one of the id that the event gives, if that is among them.
+func (e *Engine) targets(r *route, m Message, born []pair, found []candidate) []target {
 	var live []target
 	var ended *Key
 	id := ""
 	if r.start != nil {
-		id = startID(r.start, m, pairs)
+		id = startID(r.start, m, born)
 	}
 	for _, c := range found {
 		switch {
@@ -84,9 +84,14 @@ func startID(h *handler, m Message, pairs []pair) string {
 	return m.ID
 }
 
-// pairs are the associations that an event yields on a route, each once.
-func (e *Engine) pairs(r *route, m Message) ([]pair, error) {
-	var pairs []pair
+// associations are the pairs that an event yields on a route, each once.
+type associations struct {
+	all  []pair // what finds live sagas
+	born []pair // those of the start handler, which a new saga begins with
+}
+
+func (e *Engine) pairs(r *route, m Message) (associations, error) {
+	var pairs associations
 	var errs []error
 	for _, h := range []*handler{r.start, r.on} {
 		if h == nil {
@@ -99,9 +104,13 @@ func (e *Engine) pairs(r *route, m Message) ([]pair, error) {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("saga: %s: %s %s: event %v: %w", r.def.name, h.kind, h.label, r.event, err))
 		}
-		pairs = append(pairs, found...)
+		if h == r.start {
+			pairs.born = distinct(found)
+		}
+		pairs.all = append(pairs.all, found...)
 	}
-	return distinct(pairs), errors.Join(errs...)
+	pairs.all = distinct(pairs.all)
+	return pairs, errors.Join(errs...)
 }
 
 func distinct(pairs []pair) []pair { return without(pairs, nil) }

@@ -114,8 +114,18 @@ func (e *Engine) Types() *Types { return e.types }
 // Now is the framework clock of this node.
 func (e *Engine) Now() time.Time { return e.cfg.Now() }
 
-// Close takes no more work and waits for what runs. The database stays open.
+// Close takes no more work and waits for what runs; what comes later is [ErrClosed]. The database stays open, and
+// [Engine.HandleTx], which works on its caller's goroutine, goes on.
 func (e *Engine) Close() { e.workers.Close() }
+
+// onWorkers runs fn after all that was begun for key before.
+func (e *Engine) onWorkers(ctx context.Context, key Key, fn func() error) error {
+	err := e.workers.Do(ctx, key, fn)
+	if errors.Is(err, keyed.ErrClosed) {
+		return ErrClosed
+	}
+	return err
+}
 
 // Stats counts what happened in this process since the engine was made.
 type Stats struct {
@@ -157,11 +167,6 @@ type insideKey struct{ db *schema.DB }
 func (e *Engine) inside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, insideKey{e.db}, true)
 }
-
-// ErrNested is a call of an engine that one of its own handlers made, or one of another engine on the same
-// [schema.DB]: an event given to it, or an operator's change. It would wait for itself: send a command instead, or
-// call after the commit.
-var ErrNested = errors.New("saga: an event cannot be handled, nor stored work changed, from inside a handler")
 
 func (e *Engine) refuseNested(ctx context.Context) error {
 	if ctx.Value(insideKey{e.db}) != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/norn-go/norn/deadline"
-	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/schema"
 )
 
@@ -43,7 +42,7 @@ func (in *invocation) attempt(ctx context.Context, tx *schema.Tx) (out outcome, 
 			out, err = outcome{}, panicked("", r)
 		}
 	}()
-	var pairs []pair
+	var pairs associations
 	var eventID string
 	if in.event != nil {
 		eventID = in.event.ID
@@ -51,7 +50,7 @@ func (in *invocation) attempt(ctx context.Context, tx *schema.Tx) (out outcome, 
 			return outcome{}, err
 		}
 	}
-	row, err := in.engine.store.load(ctx, tx, in.key, eventID, pairs)
+	row, err := in.engine.store.load(ctx, tx, in.key, eventID, pairs.all)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -62,7 +61,7 @@ func (in *invocation) attempt(ctx context.Context, tx *schema.Tx) (out outcome, 
 }
 
 // take decides what the event does to the saga as it stands now.
-func (in *invocation) take(ctx context.Context, tx *schema.Tx, row *loaded, pairs []pair) (outcome, error) {
+func (in *invocation) take(ctx context.Context, tx *schema.Tx, row *loaded, pairs associations) (outcome, error) {
 	r := in.route
 	switch {
 	case row != nil && row.Seen:
@@ -80,16 +79,7 @@ func (in *invocation) take(ctx context.Context, tx *schema.Tx, row *loaded, pair
 	case row != nil && !r.start.again:
 		return in.ignored(ctx, "the saga has ended and its start has no saga.Again")
 	}
-	return in.run(ctx, tx, attempt{handler: r.start, row: row, message: in.event.Payload, born: true, pairs: in.startPairs(pairs)})
-}
-
-// startPairs are the pairs of the start handler alone: they belong to the new saga.
-func (in *invocation) startPairs(all []pair) []pair {
-	own, err := in.engine.pairsOf(in.route.start, *in.event)
-	if err != nil {
-		return all // cannot be: attempt read them before
-	}
-	return distinct(own)
+	return in.run(ctx, tx, attempt{handler: r.start, row: row, message: in.event.Payload, born: true, pairs: pairs.born})
 }
 
 func (in *invocation) ignored(ctx context.Context, why string) (outcome, error) {
@@ -184,14 +174,6 @@ func panicked(where string, r any) error {
 	}
 	return fmt.Errorf("panic%s: %v\n%s", where, r, debug.Stack())
 }
-
-// ErrUnknownOutcome is a commit whose answer was lost and that could not be looked up in the caller's
-// time. Handling the event again under the same id is safe.
-var ErrUnknownOutcome = schema.ErrUnknownOutcome
-
-// Permanent marks an error that no retry would mend: a deadline or command that fails with it is parked
-// at once.
-func Permanent(err error) error { return retry.Permanent(err) }
 
 // duplicate sorts the refusals of unique indexes. A saga started by someone else meanwhile is matched
 // again; an event id that is on record was handled, which is success. nil: err is none of these.

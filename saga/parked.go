@@ -2,7 +2,6 @@ package saga
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -35,9 +34,6 @@ const (
 	ParkedDeadline ParkedKind = "deadline"
 	ParkedCommand  ParkedKind = "command"
 )
-
-// ErrNotParked is parked work that is no longer there: retried, discarded, replaced or gone with its saga.
-var ErrNotParked = errors.New("no longer parked")
 
 // Parked iterates parked deadlines, then parked commands, of the query's sagas.
 func (e *Engine) Parked(ctx context.Context, q Query) iter.Seq2[Parked, error] {

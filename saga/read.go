@@ -15,9 +15,6 @@ import (
 	"github.com/norn-go/norn/schema"
 )
 
-// ErrNotFound is a saga that is not stored.
-var ErrNotFound = errors.New("saga not found")
-
 // Instance is a stored saga as it was at one version.
 type Instance struct {
 	Key
