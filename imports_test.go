@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"saga":              {"deadline", "outbox", "schema", "retry", "saga/internal/..."},
 	"fxmodule":          {"config", "saga", "poller", "outbox", "deadline", "lease", "schema", "retry"},
 	"schema/schematest": {"schema"},
-	"saga/sagatest":     {"saga", "poller", "outbox", "deadline", "lease", "schema", "schema/schematest", "retry"},
+	"saga/sagatest":     {"fxmodule", "saga", "poller", "outbox", "deadline", "lease", "schema", "schema/schematest", "retry"},
 	"bench":             {"..."},
 	"cmd/...":           {"..."},
 	"examples/...":      {"..."},
@@ -47,8 +47,8 @@ var libraries = []struct {
 	paths  []string
 	within []string
 }{
-	{paths: []string{"go.uber.org/fx/...", "go.uber.org/dig/..."}, within: []string{"fxmodule", "cmd/...", "examples/..."}},
-	{paths: []string{"github.com/spf13/viper/..."}, within: []string{"config", "fxmodule", "cmd/...", "examples/..."}},
+	{paths: []string{"go.uber.org/fx/...", "go.uber.org/dig/..."}, within: []string{"fxmodule", "saga/sagatest", "cmd/...", "examples/..."}},
+	{paths: []string{"github.com/spf13/viper/..."}, within: []string{"config", "fxmodule", "saga/sagatest", "cmd/...", "examples/..."}},
 	{paths: []string{"testing/...", "github.com/stretchr/testify/...", "go.uber.org/goleak/...", "pgregory.net/rapid/..."}, within: testOnly},
 }
 

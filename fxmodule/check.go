@@ -26,19 +26,36 @@ type checked struct {
 	given       *sqlx.DB // the application's database; nil: norn opens one
 }
 
-type checkIn struct {
+// registered is what the application gave to this package.
+type registered struct {
 	fx.In
 	Settings *settings
 	Node     *node            // made first: see newNode
 	Sagas    []declared       `group:"norn.declared"`
 	Commands []commandHandler `group:"norn.commands"`
 	Names    []named          `group:"norn.names"`
-	SQL      *sql.DB          `optional:"true"`
-	SQLX     *sqlx.DB         `optional:"true"`
 }
 
-// check reports all mistakes at once: those of settings, saga types, names and command handlers.
+type checkIn struct {
+	fx.In
+	Registered registered
+	SQL        *sql.DB  `optional:"true"`
+	SQLX       *sqlx.DB `optional:"true"`
+}
+
+// check reports all mistakes at once: those of settings, saga types, names and command handlers, and of the database.
 func check(in checkIn) (*checked, error) {
+	c, err := in.Registered.check()
+	if in.Registered.Settings.err != nil {
+		return c, err
+	}
+	given, choice := c.choose(in.SQL, in.SQLX)
+	c.given = given
+	return c, errors.Join(err, choice)
+}
+
+// check reports all mistakes that have nothing to do with the database.
+func (in registered) check() (*checked, error) {
 	slices.SortFunc(in.Sagas, func(a, b declared) int { return cmp.Compare(a.order, b.order) })
 	slices.SortFunc(in.Commands, func(a, b commandHandler) int { return cmp.Compare(a.order, b.order) })
 	slices.SortFunc(in.Names, func(a, b named) int { return cmp.Compare(a.order, b.order) })
@@ -56,9 +73,7 @@ func check(in checkIn) (*checked, error) {
 	}
 	errs = append(errs, c.rehearse(in.Commands))
 	if in.Settings.err == nil {
-		given, err := c.choose(in.SQL, in.SQLX)
-		c.given = given
-		errs = append(errs, c.checkEnabled(), err)
+		errs = append(errs, c.checkEnabled())
 	}
 	return c, errors.Join(errs...)
 }

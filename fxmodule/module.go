@@ -15,8 +15,12 @@ import (
 var Module = fx.Options(
 	fx.Provide(newNode, load, check, openDatabase, newCore, newRunners, fx.Private),
 	fx.Provide(provideSource, provideConfig, provideDB, provideEngine, provideRelay, providePoller),
+	fx.Supply(included(true)),
 	fx.Invoke(func(*runners) {}),
 )
+
+// included tells [Check] that an application has the Module.
+type included bool
 
 // order numbers what is registered: the values of an fx group come in no order.
 var order atomic.Int64

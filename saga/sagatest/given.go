@@ -51,7 +51,7 @@ func plant[S any](s *stage, key saga.Key, state S, also []Association) error {
 	if err != nil {
 		return err
 	}
-	planter, err := saga.New(s.db, saga.Config{Logger: s.log}, d)
+	planter, err := saga.New(s.db, saga.Config{Names: s.kit.names, Logger: s.log}, d)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,13 @@ package sagatest
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
+	"go.uber.org/fx"
+
+	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/saga"
 )
 
@@ -14,6 +19,7 @@ type kit struct {
 	definition  *saga.Definition // of sagaType
 	definitions []*saga.Definition
 	services    []any
+	names       []saga.Naming
 	handlers    []any // of commands
 	databases   []Database
 	start       time.Time
@@ -31,20 +37,18 @@ func register[S any](sagaType string, regs []any) (*kit, error) {
 			errs = append(errs, r(k))
 		case []saga.Option:
 			own = append(own, r...)
-		case *saga.Definition:
-			errs = append(errs, k.add(i, r))
 		case saga.Option:
 			own = append(own, r)
+		case *saga.Definition:
+			errs = append(errs, k.add(i, r))
+		case fx.Option:
+			errs = append(errs, k.addModule(r))
 		default:
-			errs = append(errs, fmt.Errorf("sagatest: registration %d of %s is of type %T: want saga.Option, []saga.Option, *saga.Definition, "+
-				"saga.Naming or an option of sagatest", i+1, sagaType, reg))
+			errs = append(errs, fmt.Errorf("sagatest: registration %d of %s is of type %T: want saga.Option, []saga.Option, saga.Naming, "+
+				"*saga.Definition, the fx.Option of fxmodule.Saga, or an option of sagatest", i+1, sagaType, reg))
 		}
 	}
-	if k.definition == nil || len(own) > 0 {
-		d, err := saga.Define[S](sagaType, own...)
-		errs = append(errs, err)
-		k.definition, k.definitions = d, append(k.definitions, d)
-	}
+	errs = append(errs, choose[S](k, own))
 	if len(k.databases) == 0 {
 		k.databases = []Database{SQLite}
 	}
@@ -56,8 +60,33 @@ func (k *kit) add(i int, d *saga.Definition) error {
 		return fmt.Errorf("sagatest: registration %d of %s is a nil *saga.Definition", i+1, k.sagaType)
 	}
 	k.definitions = append(k.definitions, d)
-	if d.Name() == k.sagaType {
-		k.definition = d
+	return nil
+}
+
+func (k *kit) addModule(o fx.Option) error {
+	definitions, names, err := fxmodule.Definitions(o)
+	k.definitions = append(k.definitions, definitions...)
+	k.names = append(k.names, names...)
+	return err
+}
+
+// choose finds the definition of the tested type: among those registered, or made of its own options.
+func choose[S any](k *kit, own []saga.Option) error {
+	i := slices.IndexFunc(k.definitions, func(d *saga.Definition) bool { return d.Name() == k.sagaType })
+	if i < 0 {
+		d, err := saga.Define[S](k.sagaType, own...)
+		k.definition, k.definitions = d, append(k.definitions, d)
+		return err
+	}
+	k.definition = k.definitions[i]
+	if got, want := k.definition.State(), reflect.TypeFor[S](); got != want {
+		return fmt.Errorf("sagatest: %s is the saga type of %v, not of %v", k.sagaType, got, want)
+	}
+	if slices.ContainsFunc(own, func(o saga.Option) bool { _, naming := o.(saga.Naming); return !naming }) {
+		return fmt.Errorf("sagatest: %s is defined twice: by a definition and by options of its own", k.sagaType)
+	}
+	for _, o := range own {
+		k.names = append(k.names, o.(saga.Naming))
 	}
 	return nil
 }

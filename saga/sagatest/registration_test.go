@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
 
+	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/saga/sagatest"
 )
@@ -51,6 +53,28 @@ func TestADefinitionCanBeTheTestedOne(t *testing.T) {
 		f.Saga("1").ExpectState(Mirror{"given"})
 		f.Saga("2").ExpectState(Mirror{"2"})
 	}, mirror)
+}
+
+func TestSagaTypesOfAnFxModuleAreTestedAsTheyAreWired(t *testing.T) {
+	module := fx.Module("shop",
+		fxmodule.Saga[Mirror]("mirror", saga.Start((*Mirror).OnBegin, saga.By("id"))),
+		fxmodule.Names(saga.Named[Order]("shop.order")),
+		fx.Provide(func() Clock { panic("nothing of the module runs") }),
+		fx.Invoke(func(Clock) {}))
+	sagatest.Test(t, "mirror", func(f *sagatest.Fixture[Mirror]) {
+		f.When(Begin{ID: "1"})
+		f.ExpectCommands(Order{"mirrored"})
+		var stored string
+		require.NoError(f.T(), f.DB().Get(f.Context(), &stored, "SELECT type FROM {command}"))
+		require.Equal(f.T(), "shop.order", stored)
+	}, module, sagatest.OnBoth())
+}
+
+func TestTheStateTypeMustBeThatOfTheSagaType(t *testing.T) {
+	mirror := saga.MustDefine[Mirror]("probe", saga.Start((*Mirror).OnBegin, saga.By("id")))
+	requireFails(t, "sagatest: probe is the saga type of sagatest_test.Mirror, not of sagatest_test.Probe", func(*sagatest.Fixture[Probe]) {}, mirror)
+	own := saga.MustDefine[Probe]("probe", saga.Start((*Probe).OnBegin, saga.By("id")))
+	requireFails(t, "defined twice", func(*sagatest.Fixture[Probe]) {}, own, saga.Start((*Probe).OnBegin, saga.By("id")))
 }
 
 func TestNamesOfStoredTypesApply(t *testing.T) {

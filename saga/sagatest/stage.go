@@ -67,7 +67,9 @@ func (s *stage) open() (err error) {
 	if err != nil {
 		return err
 	}
-	s.engine, err = saga.New(s.db, saga.Config{Service: saga.Services(s.kit.services...), Logger: s.log}, s.kit.definitions...)
+	s.engine, err = saga.New(s.db, saga.Config{
+		Names: s.kit.names, Service: saga.Services(s.kit.services...), Logger: s.log,
+	}, s.kit.definitions...)
 	if err != nil {
 		return err
 	}

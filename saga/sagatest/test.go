@@ -12,9 +12,10 @@ import (
 // testing/synctest bubble and on fresh tables. It starts at midnight UTC 2000-01-01 unless [StartAt] says otherwise.
 //
 // regs make up the saga type S of the name sagaType and what it needs, in any order: [saga.Option] and []saga.Option are
-// its definition; a [*saga.Definition] is another saga type beside it, or the tested one itself; [saga.Naming] names
-// stored types; an [Option] is one of this package. Anything else fails the test, and so do a definition with mistakes
-// and a service that handlers inject and nothing provides, by name.
+// its definition; a [*saga.Definition] and the saga types that an fx.Option registers (fxmodule.Saga) are the tested type
+// itself, or others beside it; [saga.Naming] names stored types; an [Option] is one of this package. Services are never
+// taken from an fx.Option: [Provide] them. Anything else fails the test, and so do a definition with mistakes and a
+// service that handlers inject and nothing provides, by name.
 func Test[S any](t *testing.T, sagaType string, body func(f *Fixture[S]), regs ...any) {
 	t.Helper()
 	k, err := register[S](sagaType, regs)

@@ -1,6 +1,12 @@
 package saga
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
+
+// State is the type S of the sagas' states.
+func (d *Definition) State() reflect.Type { return d.state }
 
 // Starts are the properties that name a new saga of the type, each once: the first [By] of every [Start],
 // whose value becomes the saga's id.
