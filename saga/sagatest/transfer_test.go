@@ -6,6 +6,7 @@ import (
 
 	"github.com/shopspring/decimal"
 
+	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/saga/sagatest"
 )
@@ -61,14 +62,32 @@ func (s *TransferSaga) OnPaymentTimeout(commands saga.Commands) {
 	commands.Send(ReverseDebit{AccountID: s.SourceAccountID, Amount: s.Amount})
 }
 
-var transfer = []saga.Option{
+var Transfers = fxmodule.Saga[TransferSaga]("transfer-saga",
 	saga.Start((*TransferSaga).OnRequested, saga.By("transferId")),
 	saga.On((*TransferSaga).OnDebitConfirmed, saga.By("transferId")),
 	saga.On((*TransferSaga).OnCreditConfirmed, saga.By("transferId")),
 	saga.OnDeadline(paymentTimeout, (*TransferSaga).OnPaymentTimeout, saga.Ends()),
-}
+)
 
 var amount = decimal.RequireFromString("12.34")
+
+func TestConfirmedDebitIsFollowedByTheCredit(t *testing.T) {
+	sagatest.Test(t, "transfer-saga", func(f *sagatest.Fixture[TransferSaga]) {
+		f.Given(TransferRequested{"t1", "alice", "bob", amount})
+		f.When(DebitConfirmed{"t1"})
+		f.ExpectCommands(CreditAccount{"bob", amount})
+		f.ExpectOnlyDeadlines()
+	}, Transfers)
+}
+
+func TestUnconfirmedDebitIsReversedAfterHalfAnHour(t *testing.T) {
+	sagatest.Test(t, "transfer-saga", func(f *sagatest.Fixture[TransferSaga]) {
+		f.Given(TransferRequested{"t1", "alice", "bob", amount})
+		f.WhenTimePasses(30 * time.Minute)
+		f.ExpectCommands(ReverseDebit{"alice", amount})
+		f.ExpectEnded()
+	}, Transfers)
+}
 
 func TestCase0125TransferIsCompletedOrReversed(t *testing.T) {
 	sagatest.Test(t, "transfer-saga", func(f *sagatest.Fixture[TransferSaga]) {
@@ -79,24 +98,15 @@ func TestCase0125TransferIsCompletedOrReversed(t *testing.T) {
 		f.ExpectOnlyDeadlines(sagatest.After(paymentTimeout, 30*time.Minute)) // that of t2
 		f.When(CreditConfirmed{"t1"})
 		f.Saga("t1").ExpectEnded()
-		f.WhenTimePasses(30 * time.Minute)
-		f.ExpectCommands(ReverseDebit{"eve", amount})
-		f.Saga("t2").ExpectEnded()
-	}, transfer, sagatest.OnBoth())
-}
-
-func TestTransferOfTheReadme(t *testing.T) {
-	sagatest.Test(t, "transfer-saga", func(f *sagatest.Fixture[TransferSaga]) {
-		f.When(TransferRequested{"t1", "alice", "bob", amount})
-		f.ExpectCommands(DebitAccount{"alice", amount})
-		f.ExpectOnlyDeadlines(sagatest.After(paymentTimeout, 30*time.Minute))
-
 		f.WhenTimePasses(30*time.Minute - time.Microsecond)
 		f.ExpectNothing()
-
 		f.WhenRestarted()
 		f.WhenTimePasses(time.Microsecond)
-		f.ExpectCommands(ReverseDebit{"alice", amount})
-		f.ExpectEnded()
-	}, transfer, sagatest.OnBoth())
+		f.ExpectCommands(ReverseDebit{"eve", amount})
+		f.Saga("t2").ExpectEnded()
+	}, Transfers, sagatest.OnBoth())
+}
+
+func TestWiringOfTheTransfersIsComplete(t *testing.T) {
+	sagatest.Check(t, Transfers, fxmodule.ConfigFile(""))
 }
