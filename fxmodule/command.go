@@ -87,7 +87,7 @@ func (h commandHandler) plain(s services) any {
 func (b bound) missing() (errs []error) {
 	for _, t := range b.wanted {
 		if !b.services[t].IsValid() {
-			errs = append(errs, fmt.Errorf("fxmodule: command handler %s wants a %v and nothing provides one", nameOf(b.fn), t))
+			errs = append(errs, fmt.Errorf("fxmodule: command handler %s wants a %v and nothing provides one: add it with fx.Provide or fx.Supply", nameOf(b.fn), t))
 		}
 	}
 	return errs

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 )
 
 // Codec turns states and payloads into the text that is stored, and back. Marshal must give UTF-8
@@ -16,11 +17,17 @@ type Codec interface {
 }
 
 // JSON is the default codec: encoding/json, made faithful. Text that is not UTF-8 is refused instead of
-// replaced, and numbers in fields of type any come back as json.Number.
+// replaced, types with unexported fields are refused unless they encode themselves or tag such fields json:"-", and
+// numbers in fields of type any come back as json.Number.
 type JSON struct{}
 
 // Marshal implements [Codec].
 func (JSON) Marshal(v any) ([]byte, error) {
+	if t := reflect.TypeOf(v); t != nil {
+		if err := lossless(t); err != nil {
+			return nil, err
+		}
+	}
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)

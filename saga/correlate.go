@@ -99,7 +99,7 @@ func (e *Engine) pairs(r *route, m Message) (associations, error) {
 		}
 		found, err := e.pairsOf(h, m)
 		if err == nil && h.kind == startHandler && len(found) == 0 {
-			err = fmt.Errorf("none of %s has a value", strings.Join(h.by, ", "))
+			err = errors.New(strings.Join(append([]string{"none of " + strings.Join(h.by, ", ") + " has a value"}, h.doubts...), ": "))
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("saga: %s: %s %s: event %v: %w", r.def.name, h.kind, h.label, r.event, err))

@@ -122,7 +122,7 @@ func TestWhatCannotBeStoredFailsTogetherAndLeavesNothing(t *testing.T) {
 			`deadline: schedule "u": due in the year 10000: want 1 to 9999`,
 			"saga_test.Parcel of 6",
 			"json: unsupported value: NaN",
-			"command 1, saga_test.broken: saga: encode saga_test.broken: json: unsupported type: func()",
+			"command 1, saga_test.broken: saga: encode saga_test.broken: field F: a func() does not encode",
 			"command 2, <nil>: saga: encode: the value is nil",
 			"command 3, saga_test.Note: saga: encode saga_test.Note: json: a string is not UTF-8",
 			`command 4, saga_test.Note: metadata "$forged": keys beginning with $ are reserved`,

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,6 +43,19 @@ type (
 		In struct{ C complex128 }
 	}
 	floats struct{ F float64 }
+	secret struct {
+		Shown  string
+		hidden string
+		spare  string `json:"-"`
+		_      int
+		User   url.Userinfo
+		Inner  struct{ deep int }
+		base
+		word
+		Time time.Time
+	}
+	base struct{ Own, own int }
+	word string
 )
 
 func (textOnly) MarshalText() ([]byte, error) { return nil, nil }
@@ -48,6 +63,7 @@ func (textOnly) MarshalText() ([]byte, error) { return nil, nil }
 func (s *Story) OnOther(Next, *script, ledger) {}
 func misfit(*Parcel, Begin)                    {}
 func twoEvents(*Story, Begin, Next)            {}
+func secretPayload(*Story, secret)             {}
 func noEvent(*Story, saga.Commands)            {}
 func results(*Story, Begin) (int, error)       { return 0, nil }
 func variadic(*Story, Begin, ...string)        {}
@@ -59,6 +75,10 @@ func metadata(*Story, saga.Metadata)           {}
 func oneWayPayload(*Story, oneWay)             {}
 func textPayload(*Story, textOnly)             {}
 func byFloat(*Story, floats)                   {}
+func byValue(Story, Begin)                     {}
+func byPointer(*Story, *Begin, *script)        {}
+
+func (s Story) OnCopy(Begin) {}
 
 // SEMANTICS 1.1, 1.2, 1.4, 3.2, 3.3, 3.11
 func TestCase0122DefinitionErrorsAreReportedTogether(t *testing.T) {
@@ -79,6 +99,10 @@ func TestCase0122DefinitionErrorsAreReportedTogether(t *testing.T) {
 		saga.On(firing, saga.By("id")),
 		saga.On(byFloat, saga.By("f")),
 		saga.On(byFloat, saga.By("f//g")),
+		saga.On(byValue, saga.By("id")),
+		saga.On((*Story).OnCopy, saga.By("id")),
+		saga.On(byPointer, saga.By("id")),
+		saga.On((&Story{}).OnBegin, saga.By("id")),
 		saga.On(nil, saga.By("id")),
 		saga.On(7, saga.By("id")),
 		saga.On((func(*Story, Begin))(nil), saga.By("id")),
@@ -92,6 +116,7 @@ func TestCase0122DefinitionErrorsAreReportedTogether(t *testing.T) {
 		saga.OnDeadline("m", metadata),
 		saga.OnDeadline("one way", oneWayPayload),
 		saga.OnDeadline("text", textPayload),
+		saga.OnDeadline("secret", secretPayload),
 		saga.OnDeadline("\xff", (*Story).OnTimer),
 		saga.OnDeadline(strings.Repeat("x", 256), (*Story).OnTimer),
 		saga.Named[Story]("another name", "fine", ""),
@@ -107,6 +132,7 @@ func TestStateThatCannotBeStoredIsADefinitionError(t *testing.T) {
 		func() (*saga.Definition, error) { return saga.Define[oneWay]("one-way") },
 		func() (*saga.Definition, error) { return saga.Define[textOnly]("text-only") },
 		func() (*saga.Definition, error) { return saga.Define[*Story]("pointer") },
+		func() (*saga.Definition, error) { return saga.Define[secret]("secret") },
 		func() (*saga.Definition, error) { return saga.Define[string]("") },
 		func() (*saga.Definition, error) { return saga.Define[Story]("nothing") },
 	} {
@@ -125,13 +151,15 @@ func TestEngineErrorsAreReportedTogether(t *testing.T) {
 	type Parcel struct{}
 	needy, err := saga.Define[Story]("needy", saga.On((*Story).OnOther, saga.By("id")), saga.Named[Story]("needy", "story"))
 	require.NoError(t, err)
+	other, err := saga.Define[Parcel]("story", saga.Start(func(*Parcel, Begin) {}, saga.By("id")))
+	require.NoError(t, err)
 	_, err = saga.New(db, saga.Config{
 		Workers: -1, ValueLimit: 4096, PayloadLimit: -1, InstanceRetention: -1, EventRetention: -1, MeasureEvery: -1,
 		Names: []saga.Naming{
 			saga.Named[Note]("note"), saga.Named[Note]("memo"), saga.Named[DebitAccount]("x"), saga.Named[CreditAccount]("y", "x"),
 			saga.Named[Parcel]("saga_test.Parcel"), saga.Named[ReverseDebit](""),
 		},
-	}, story(t, "story"), needy, story(t, "story"))
+	}, story(t, "story"), needy, story(t, "story"), other)
 	require.Error(t, err)
 	golden(t, "engine-errors.txt", err.Error())
 }
@@ -185,7 +213,7 @@ func parametersInAnyOrder(t *testing.T, db *schema.DB) {
 			calls++
 			return ctx.Err()
 		}, saga.By("id"), saga.By("tag")),
-		saga.OnDeadline("t", func(s Story, f saga.Firing, l saga.Lifecycle, ctx context.Context, p *Parcel) { l.End(); calls++ }),
+		saga.OnDeadline("t", func(s *Story, f saga.Firing, l saga.Lifecycle, ctx context.Context, p *Parcel) { l.End(); calls++ }),
 	)
 	require.NoError(t, err)
 	e := newEngine(t, db, saga.Config{Service: saga.Services(book{}, &Parcel{Text: "settings"})}, d)

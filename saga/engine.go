@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -59,6 +60,9 @@ func New(db *schema.DB, cfg Config, defs ...*Definition) (*Engine, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	for _, d := range defs {
+		e.warn(d)
+	}
 	e.workers = keyed.New[Key](cfg.Workers)
 	return e, nil
 }
@@ -66,7 +70,7 @@ func New(db *schema.DB, cfg Config, defs ...*Definition) (*Engine, error) {
 func (e *Engine) add(d *Definition) (errs []error) {
 	for _, name := range d.Names() {
 		if other := e.byType[name]; other != nil {
-			errs = append(errs, fmt.Errorf("saga: %s: the name %q is taken by the saga type of %v", d.name, name, other.state))
+			errs = append(errs, fmt.Errorf("saga: %s: the name %q is taken by the saga type of %v: %s", d.name, name, other.state, instead(d, other)))
 			continue
 		}
 		e.byType[name] = d
@@ -82,16 +86,39 @@ func (e *Engine) add(d *Definition) (errs []error) {
 	return errs
 }
 
+func instead(d, other *Definition) string {
+	if d.state == other.state {
+		return "is it registered twice?"
+	}
+	return fmt.Sprintf("that of %v needs another", d.state)
+}
+
 func (e *Engine) resolve(d *Definition, h *handler, t reflect.Type) error {
 	if _, done := e.services[t]; done {
 		return nil
 	}
 	v, ok := e.cfg.Service(t)
 	if !ok || v == nil {
-		return fmt.Errorf("saga: %s: %s %s wants a %v and nothing provides one", d.name, h.kind, h.label, t)
+		return fmt.Errorf("saga: %s: %s %s wants a %v and nothing provides one: "+
+			"add it with fx.Provide or fx.Supply; without fx give it to saga.Config.Service", d.name, h.kind, h.label, t)
 	}
 	e.services[t] = reflect.ValueOf(v)
 	return nil
+}
+
+// warn tells what is allowed and most likely not meant.
+func (e *Engine) warn(d *Definition) {
+	tell := func(format string, args ...any) {
+		e.cfg.Logger.Warn("saga: this may be a mistake", "saga", d.name, "warning", fmt.Sprintf(format, args...))
+	}
+	if !slices.ContainsFunc(d.order, func(r *route) bool { return r.start != nil }) {
+		tell("no saga.Start: a saga of this type can never begin")
+	}
+	for h := range d.handlers() {
+		for _, doubt := range h.doubts {
+			tell("%s %s: %s", h.kind, h.label, doubt)
+		}
+	}
 }
 
 // nameMessages finds two types of one name among the payloads that definitions declare.

@@ -17,6 +17,7 @@ type handler struct {
 	by          []string
 	ends, again bool
 	services    []reflect.Type
+	doubts      []string // properties that the event does not have
 	call        func(*call) error
 }
 
@@ -60,7 +61,7 @@ func (h *handler) take(opts []HandlerOption) (errs []error) {
 // checkEvent reports what is wrong with an event handler's event and associations.
 func (h *handler) checkEvent() (errs []error) {
 	if h.message == nil {
-		return []error{errors.New("no event parameter: add the event, a value, after the state")}
+		return []error{h.noEvent()}
 	}
 	if len(h.by) == 0 {
 		errs = append(errs, errors.New("no association: add saga.By(…)"))
@@ -72,6 +73,19 @@ func (h *handler) checkEvent() (errs []error) {
 		if err := checkName("property", path); err != nil {
 			errs = append(errs, err)
 		}
+		if doubt := property.Doubt(h.message, path); doubt != "" {
+			h.doubts = append(h.doubts, doubt)
+		}
 	}
 	return errs
+}
+
+// noEvent is a handler without an event, which an event by pointer may be.
+func (h *handler) noEvent() error {
+	for _, t := range h.services {
+		if t.Kind() == reflect.Pointer {
+			return fmt.Errorf("no event parameter: %v is taken for a service: events come by value", t)
+		}
+	}
+	return errors.New("no event parameter: add the event, a value, after the state")
 }

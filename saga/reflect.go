@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"unicode"
 )
 
 // This file is the only one that calls handlers by reflection. It compiles a handler once into a
@@ -38,6 +39,10 @@ func compile(state reflect.Type, kind handlerKind, h any, opts []HandlerOption) 
 		return out, append(errs, fmt.Errorf("%T is no function: want a method expression such as (*%s).OnSomething", h, state.Name()))
 	}
 	t := fn.Type()
+	if method, ok := strings.CutSuffix(out.label, "-fm"); ok {
+		method = method[strings.LastIndex(method, ".")+1:]
+		return out, append(errs, fmt.Errorf("a method of one value: write (*%s).%s, not %c.%s", state.Name(), method, receiver(state), method))
+	}
 	if t.IsVariadic() {
 		errs = append(errs, errors.New("variadic parameters cannot be injected"))
 	}
@@ -46,8 +51,11 @@ func compile(state reflect.Type, kind handlerKind, h any, opts []HandlerOption) 
 		errs = append(errs, fmt.Errorf("the first parameter must be the state, *%v", state))
 		return out, errs
 	}
+	if byValue || receivesByValue(state, fn, out.label) {
+		errs = append(errs, errors.New("the state comes by value, what the handler sets is lost: use a pointer receiver"))
+	}
 	args := make([]argument, t.NumIn())
-	args[0] = stateArgument(byValue)
+	args[0] = func(c *call) reflect.Value { return reflect.ValueOf(c.state) }
 	for i := 1; i < t.NumIn(); i++ {
 		arg, err := out.argument(t.In(i))
 		if err != nil {
@@ -62,14 +70,33 @@ func compile(state reflect.Type, kind handlerKind, h any, opts []HandlerOption) 
 	return out, errs
 }
 
-func stateArgument(byValue bool) argument {
-	return func(c *call) reflect.Value {
-		if byValue {
-			return reflect.ValueOf(c.state).Elem()
-		}
-		return reflect.ValueOf(c.state)
+// receivesByValue tells whether h is the expression (*S).M of a method that S itself declares on its values: it takes
+// a pointer, and copies what it points to.
+func receivesByValue(state reflect.Type, fn reflect.Value, label string) bool {
+	_, method, ok := strings.Cut(label, "(*"+state.Name()+").")
+	if !ok {
+		return false
 	}
+	declared, ok := reflect.PointerTo(state).MethodByName(method)
+	if !ok || declared.Func.Type() != fn.Type() {
+		return false
+	}
+	for i := range state.NumField() {
+		if f := state.Field(i); f.Anonymous {
+			if _, promoted := reflect.PointerTo(f.Type).MethodByName(method); promoted {
+				return false
+			}
+			if _, promoted := f.Type.MethodByName(method); promoted {
+				return false
+			}
+		}
+	}
+	_, onValues := state.MethodByName(method)
+	return onValues
 }
+
+// receiver is what one calls a value of the type in its methods.
+func receiver(state reflect.Type) rune { return unicode.ToLower([]rune(state.Name() + "s")[0]) }
 
 // argument resolves one parameter by its declared type, as the table in the package's design says.
 func (h *handler) argument(t reflect.Type) (argument, error) {

@@ -6,16 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 )
 
-// storable refuses types that no codec can store or, if they must come back, none can read.
+// storable refuses types that no codec can store or, if they must come back, none can read as they were.
 func storable(t reflect.Type, back bool) error {
-	return storability{back, map[reflect.Type]bool{}}.check(t)
+	return storability{back: back, whole: back, home: t.PkgPath(), seen: map[reflect.Type]bool{}}.check(t)
+}
+
+var losses sync.Map // reflect.Type → error or nil
+
+// lossless refuses types of which encoding/json would leave out a part without a word.
+func lossless(t reflect.Type) error {
+	if known, ok := losses.Load(t); ok {
+		err, _ := known.(error)
+		return err
+	}
+	err := storability{whole: true, home: t.PkgPath(), seen: map[reflect.Type]bool{}}.check(t)
+	losses.Store(t, err)
+	return err
 }
 
 type storability struct {
-	back bool
-	seen map[reflect.Type]bool
+	back  bool   // values must decode
+	whole bool   // with all their fields
+	home  string // the package of the type in question, whose fields its author can export
+	seen  map[reflect.Type]bool
 }
 
 func (s storability) check(t reflect.Type) error {
@@ -50,7 +66,15 @@ func (s storability) checkFields(t reflect.Type) error {
 	var errs []error
 	for i := range t.NumField() {
 		f := t.Field(i)
-		if f.Tag.Get("json") == "-" || !f.IsExported() && !f.Anonymous {
+		switch {
+		case f.Tag.Get("json") == "-" || f.Name == "_":
+			continue
+		case !visible(f) && s.whole && t.PkgPath() != s.home && t.Name() != "":
+			return fmt.Errorf("a %v has unexported fields, which are not stored: tag the field json:\"-\", or give its type a MarshalJSON and an UnmarshalJSON", t)
+		case !visible(f) && s.whole:
+			errs = append(errs, fmt.Errorf("field %s is unexported and is not stored: export it, or tag it json:\"-\"", f.Name))
+			continue
+		case !visible(f):
 			continue
 		}
 		if err := s.check(f.Type); err != nil {
@@ -58,6 +82,15 @@ func (s storability) checkFields(t reflect.Type) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// visible reports whether encoding/json looks at a field: it is exported, or an embedded struct, whose fields may be.
+func visible(f reflect.StructField) bool {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return f.IsExported() || f.Anonymous && t.Kind() == reflect.Struct
 }
 
 func (s storability) checkKey(t reflect.Type) error {
