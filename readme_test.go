@@ -170,7 +170,7 @@ func TestPagesLinkToWhatThereIs(t *testing.T) {
 	for _, page := range append(append(pages, more...), "README.md", "CONTRIBUTING.md", "examples/transfer/README.md") {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
-		for _, link := range regexp.MustCompile(`\]\(([^)#"]+)\)`).FindAllStringSubmatch(string(text), -1) {
+		for _, link := range regexp.MustCompile(`\]\(([\w./-]+\.\w+)\)`).FindAllStringSubmatch(string(text), -1) {
 			if !strings.Contains(link[1], "://") {
 				require.FileExists(t, filepath.Join(filepath.Dir(page), link[1]), "%s links to it", page)
 			}
