@@ -62,8 +62,14 @@ type stored struct {
 	Map     map[string]any
 	Bytes   []byte
 	Time    time.Time
-	Next    *stored
+	Next    *next
 	List    []string
+}
+
+type next struct {
+	Int  int64
+	Text string
+	Next *next
 }
 
 func faithful() map[string]stored {
@@ -71,7 +77,7 @@ func faithful() map[string]stored {
 	number := json.Number("9007199254740993") // the first integer that a float64 has not
 	values := map[string]stored{
 		"an empty value":              {},
-		"integers at their limits":    {Int: math.MinInt64, Uint: math.MaxUint64, Next: &stored{Int: math.MaxInt64}},
+		"integers at their limits":    {Int: math.MinInt64, Uint: math.MaxUint64, Next: &next{Int: math.MaxInt64}},
 		"an integer beyond 64 bits":   {Big: huge},
 		"the smallest float":          {Float: math.SmallestNonzeroFloat64, Small: math.SmallestNonzeroFloat32},
 		"the largest float":           {Float: -math.MaxFloat64, Small: math.MaxFloat32},
@@ -91,7 +97,7 @@ func faithful() map[string]stored {
 		"space at both ends":          {Text: " \n a \t", List: []string{"", " ", "\n"}},
 		"bytes":                       {Bytes: []byte{0, 255, 10, 0x80}},
 		"a time":                      {Time: time.Date(2024, 2, 29, 23, 59, 59, 999999999, time.UTC)},
-		"pointers":                    {Next: &stored{Text: "1", Next: &stored{Text: "2"}}},
+		"pointers":                    {Next: &next{Text: "1", Next: &next{Text: "2"}}},
 	}
 	for from := rune(0); from <= utf8.MaxRune; from += 1 << 16 {
 		values[fmt.Sprintf("every rune from %U", from)] = stored{Text: runes(from, from+1<<16)}
@@ -149,14 +155,14 @@ func (c *codecCheck) unmarshal(text []byte, into any) (err error) {
 }
 
 // keeps checks a value that every codec must keep.
-func (c *codecCheck) keeps(name string, want stored) {
+func (c *codecCheck) keeps(name string, want stored) bool {
 	c.t.Helper()
 	text, err := c.marshal(want)
 	if err != nil {
 		c.t.Errorf("sagatest: codec: %s: Marshal: %v", name, err)
-		return
+		return false
 	}
-	c.compare(name, text, want)
+	return c.compare(name, text, want)
 }
 
 // keepsOrRefuses checks a value that a codec may refuse.
@@ -167,7 +173,7 @@ func (c *codecCheck) keepsOrRefuses(name string, want stored) {
 	}
 }
 
-func (c *codecCheck) compare(name string, text []byte, want stored) {
+func (c *codecCheck) compare(name string, text []byte, want stored) bool {
 	c.t.Helper()
 	switch {
 	case !utf8.Valid(text):
@@ -178,15 +184,20 @@ func (c *codecCheck) compare(name string, text []byte, want stored) {
 	var got stored
 	if err := c.unmarshal(text, &got); err != nil {
 		c.t.Errorf("sagatest: codec: %s: Unmarshal of %s: %v", name, excerpt(text), err)
-		return
+		return false
 	}
-	if field := loss(got, want); field != "" {
+	field := loss(got, want)
+	if field != "" {
 		c.t.Errorf("sagatest: codec: %s does not come back as it went: %s, stored as %s", name, field, excerpt(text))
 	}
+	return field == ""
 }
 
 // loss names the first field of two values that is not the same, and how; empty: there is none.
 func loss(got, want stored) string {
+	if want.Number == "" && got.Number == "0" {
+		got.Number = "" // encoding/json: a json.Number without digits is 0
+	}
 	if got.Time.Equal(want.Time) {
 		got.Time = want.Time
 	}
@@ -256,7 +267,9 @@ func (c *codecCheck) worksInParallel() {
 		group.Go(func() {
 			for j := range 50 {
 				want := fmt.Sprint(i, "-", j, strings.Repeat("x", i*j))
-				c.keeps("a value beside others", stored{Text: want, Map: map[string]any{want: want}})
+				if !c.keeps("a value beside others", stored{Text: want, Map: map[string]any{want: want}}) {
+					return
+				}
 			}
 		})
 	}

@@ -90,3 +90,14 @@ func choose[S any](k *kit, own []saga.Option) error {
 	}
 	return nil
 }
+
+// made are the services of one node.
+func (k *kit) made() []any {
+	services := slices.Clone(k.services)
+	for i, service := range services {
+		if f := reflect.ValueOf(service); f.Kind() == reflect.Func && f.Type().NumIn() == 0 && f.Type().NumOut() == 1 {
+			services[i] = f.Call(nil)[0].Interface()
+		}
+	}
+	return services
+}

@@ -38,7 +38,8 @@ func On(databases ...Database) Option {
 func OnBoth() Option { return On(SQLite, Postgres) }
 
 // Provide offers services and settings to the handlers that inject their types: to each the value of exactly the type,
-// else the first that implements the interface.
+// else the first that implements the interface. A function without parameters and with one result makes one, anew for
+// each database and after each [Fixture.WhenRestarted]; a value is the same for all of them.
 func Provide(services ...any) Option {
 	return func(k *kit) error {
 		if slices.Contains(services, nil) {

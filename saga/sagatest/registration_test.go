@@ -1,6 +1,7 @@
 package sagatest_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -32,6 +33,22 @@ func TestServicesAreInjectedByType(t *testing.T) {
 		f.When(Begin{ID: "1"})
 		f.ExpectState(Probe{Text: "London"})
 	}, saga.Start(func(p *Probe, _ Begin, c Clock) { p.Text = c.Zone() }, saga.By("id")), sagatest.Provide(london{}))
+}
+
+type counting struct{ made int }
+
+func (c *counting) Zone() string { return strconv.Itoa(c.made) }
+
+func TestServicesAreMadeAnewForEachNode(t *testing.T) {
+	made, names := 0, []string{}
+	sagatest.Test(t, "probe", func(f *sagatest.Fixture[Probe]) {
+		f.When(Begin{ID: "1"})
+		f.WhenRestarted()
+		f.When(Begin{ID: "2"})
+		names = append(names, f.Saga("1").State().Text, f.Saga("2").State().Text)
+	}, saga.Start(func(p *Probe, _ Begin, c Clock) { p.Text = c.Zone() }, saga.By("id")),
+		sagatest.Provide(func() *counting { made++; return &counting{made} }), sagatest.OnBoth())
+	require.Equal(t, []string{"1", "2", "3", "4"}, names)
 }
 
 func TestOtherSagaTypesRunBesideTheTestedOne(t *testing.T) {

@@ -68,7 +68,7 @@ func (s *stage) open() (err error) {
 		return err
 	}
 	s.engine, err = saga.New(s.db, saga.Config{
-		Names: s.kit.names, Service: saga.Services(s.kit.services...), Logger: s.log,
+		Names: s.kit.names, Service: saga.Services(s.kit.made()...), Logger: s.log,
 	}, s.kit.definitions...)
 	if err != nil {
 		return err
