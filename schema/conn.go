@@ -23,13 +23,17 @@ func (d *DB) Reserve(ctx context.Context) (*Conn, error) {
 
 // Exec runs one statement and returns how many rows it changed. After [ErrUnavailable] the connection
 // is of no use any more.
-func (c *Conn) Exec(ctx context.Context, query string, args ...any) (int64, error) {
+func (c *Conn) Exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
 	release, err := c.db.write(ctx)
 	if err != nil {
 		return 0, err
 	}
 	defer release()
-	return c.runner().exec(ctx, query, args)
+	err = patiently(ctx, func() (err error) {
+		changed, err = c.runner().exec(ctx, query, args)
+		return err
+	})
+	return changed, err
 }
 
 // Get runs a statement that changes rows and returns one (INSERT … RETURNING) into dest.
@@ -39,7 +43,7 @@ func (c *Conn) Get(ctx context.Context, dest any, query string, args ...any) err
 		return err
 	}
 	defer release()
-	return c.runner().get(ctx, dest, query, args)
+	return patiently(ctx, func() error { return c.runner().get(ctx, dest, query, args) })
 }
 
 func (c *Conn) runner() runner {
