@@ -101,5 +101,8 @@ func (s *stage) handles(name string) bool {
 // GivenTimePasses lets time pass as [Fixture.WhenTimePasses] does.
 func (f *Fixture[S]) GivenTimePasses(d time.Duration) {
 	f.stage.t.Helper()
-	f.stage.given(fmt.Sprintf("%v pass", d), func() error { return f.stage.advance(time.Now().Add(d)) })
+	f.stage.given(fmt.Sprintf("%v pass", d), func() error {
+		f.stage.t.Helper()
+		return f.stage.advance(time.Now().Add(d))
+	})
 }

@@ -2,6 +2,7 @@ package sagatest
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -21,11 +22,12 @@ type stage struct {
 	address string
 	log     *slog.Logger
 
-	db      *schema.DB
-	engine  *saga.Engine
-	poller  *poller.Poller
-	relay   *outbox.Relay // nil: no command handler
-	witness *witness
+	services []any
+	db       *schema.DB
+	engine   *saga.Engine
+	poller   *poller.Poller
+	relay    *outbox.Relay // nil: no command handler
+	witness  *witness
 
 	seen    snapshot // after the last step
 	act     act
@@ -48,11 +50,24 @@ func newStage(t testing.TB, k *kit, address string) *stage {
 		err = schema.Migrate(s.ctx(), s.db)
 	}
 	if err != nil {
-		t.Fatalf("sagatest: %v", err)
+		t.Fatalf("sagatest: %v%s", err, s.hint())
 	}
 	s.seen = s.look()
 	s.act.base = s.seen
 	return s
+}
+
+// hint says how to mend a missing service in a test.
+func (s *stage) hint() string {
+	offered := saga.Services(s.services...)
+	for _, d := range s.kit.definitions {
+		for _, t := range d.Services() {
+			if _, ok := offered(t); !ok {
+				return "\nsagatest.Provide gives services to a test"
+			}
+		}
+	}
+	return ""
 }
 
 // ctx outlives the test's own context, which ends before clean-up does.
@@ -63,12 +78,13 @@ var backoff = retry.Policy{MaxAttempts: retry.Default.MaxAttempts, Initial: retr
 
 // open makes a node on the store, with a pool of its own.
 func (s *stage) open() (err error) {
+	s.services = s.kit.made()
 	s.db, err = schema.Open(s.ctx(), s.address, schema.WithProcessClock(), schema.WithLogger(s.log))
 	if err != nil {
 		return err
 	}
 	s.engine, err = saga.New(s.db, saga.Config{
-		Names: s.kit.names, Service: saga.Services(s.kit.made()...), Logger: s.log,
+		Names: s.kit.names, Service: saga.Services(s.services...), Logger: s.log,
 	}, s.kit.definitions...)
 	if err != nil {
 		return err
@@ -102,4 +118,12 @@ func (s *stage) close() error {
 		return nil
 	}
 	return s.db.Close()
+}
+
+func (s *stage) restart() error {
+	s.t.Helper()
+	if err := errors.Join(s.close(), s.open()); err != nil {
+		s.t.Fatalf("sagatest: restart: %v", err)
+	}
+	return nil
 }

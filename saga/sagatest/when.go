@@ -1,7 +1,6 @@
 package sagatest
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -61,11 +60,14 @@ func (s *stage) fire(key deadline.Key) error {
 }
 
 // WhenTimePasses lets time pass. Deadlines fire in due order, each at its own due time, also those that are scheduled on
-// the way and the retries of those that fail; one microsecond before nothing fires. A duration of 0 fires what is due
-// now.
+// the way and the retries of those that fail; one microsecond before nothing fires. Their handlers run one at a time. A
+// duration of 0 fires what is due now.
 func (f *Fixture[S]) WhenTimePasses(d time.Duration) {
 	f.stage.t.Helper()
-	f.stage.when(fmt.Sprintf("%v pass", d), func() error { return f.stage.advance(time.Now().Add(d)) })
+	f.stage.when(fmt.Sprintf("%v pass", d), func() error {
+		f.stage.t.Helper()
+		return f.stage.advance(time.Now().Add(d))
+	})
 }
 
 // WhenTimeAdvancesTo lets time pass until t, as [Fixture.WhenTimePasses] does. A t in the past ends the test.
@@ -74,52 +76,19 @@ func (f *Fixture[S]) WhenTimeAdvancesTo(t time.Time) {
 	if now := time.Now(); t.Before(now) {
 		f.stage.t.Fatalf("sagatest: time cannot advance to %s: it is %s", stamp(t), stamp(now))
 	}
-	f.stage.when("time advances to "+stamp(t), func() error { return f.stage.advance(t) })
-}
-
-// spins bounds the sweeps at one time: deadlines that arm themselves for at once would never let time go on.
-const spins = 100
-
-func (s *stage) advance(until time.Time) error {
-	s.t.Helper()
-	store := deadline.NewStore(s.db)
-	sweeps, last := 0, time.Time{}
-	for {
-		next, pending, err := store.Next(s.ctx(), s.engine.Kinds(), nil)
-		if err != nil {
-			return err
-		}
-		if !pending || next.After(until) {
-			break
-		}
-		time.Sleep(time.Until(next))
-		if now := time.Now(); !now.Equal(last) {
-			sweeps, last = 0, now
-		}
-		if sweeps++; sweeps > spins {
-			s.t.Fatalf("sagatest: %d sweeps at %s leave something due: does a deadline arm itself for at once?\n%s", spins, stamp(last), s.history)
-		}
-		if err := s.poller.Sweep(s.ctx()); err != nil {
-			return err
-		}
-		s.settle()
-	}
-	time.Sleep(time.Until(until))
-	return nil
+	f.stage.when("time advances to "+stamp(t), func() error {
+		f.stage.t.Helper()
+		return f.stage.advance(t)
+	})
 }
 
 // WhenRestarted stops the node and starts another one on the same store: what it knows after that was stored.
 func (f *Fixture[S]) WhenRestarted() {
 	f.stage.t.Helper()
-	f.stage.when("the node restarts", f.stage.restart)
-}
-
-func (s *stage) restart() error {
-	s.t.Helper()
-	if err := errors.Join(s.close(), s.open()); err != nil {
-		s.t.Fatalf("sagatest: restart: %v", err)
-	}
-	return nil
+	f.stage.when("the node restarts", func() error {
+		f.stage.t.Helper()
+		return f.stage.restart()
+	})
 }
 
 // WhenCommandsDelivered lets the relay deliver what waits to the handlers of [CommandHandler], in order per saga, and
