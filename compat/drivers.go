@@ -47,12 +47,13 @@ func Driver(address string) (d driver.Driver, name, dsn string, err error) {
 	return pool.Driver(), name, dsn, pool.Close()
 }
 
-// Source turns an address as schema.Open takes it into a driver's name and data source. Parameters of SQLite are
-// translated from those of mattn/go-sqlite3.
+// Source turns an address as schema.Open takes it into a driver's name and data source, and parameters of norn's own
+// drivers into those of the other ones.
 func Source(address string) (name, dsn string, err error) {
 	rest, isSQLite := strings.CutPrefix(address, "sqlite://")
 	if !isSQLite {
-		return "pgx", address, nil
+		dsn, err := withoutOwn(address)
+		return "pgx", dsn, err
 	}
 	file, query, _ := strings.Cut(rest, "?")
 	given, err := url.ParseQuery(query)
@@ -71,4 +72,16 @@ func Source(address string) (name, dsn string, err error) {
 		params.Add("_pragma", pragma[0]+"("+value+")")
 	}
 	return "sqlite", "file:" + (&url.URL{Path: file}).EscapedPath() + "?" + params.Encode(), nil
+}
+
+// withoutOwn leaves out what only lib/pq has: pgx always sends parameters apart from the statement.
+func withoutOwn(address string) (string, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", fmt.Errorf("compat: %w", err)
+	}
+	params := u.Query()
+	params.Del("binary_parameters")
+	u.RawQuery = params.Encode()
+	return u.String(), nil
 }

@@ -91,7 +91,13 @@ func (d *DB) classify(err error) error {
 func connectionLost(err error) bool {
 	var network net.Error
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network)
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &network) || closedByPgx(err)
+}
+
+// closedByPgx knows pgx's word for a connection that it gave up before; its own errors, not the server's, have the method.
+func closedByPgx(err error) bool {
+	var own interface{ SafeToRetry() bool }
+	return errors.As(err, &own) && strings.Contains(err.Error(), "conn closed")
 }
 
 // HandlerError sorts an error that application code returned from inside t: one of the database's own
