@@ -86,7 +86,8 @@ func (e *Engine) committed(out outcome) {
 
 // Dispatch runs the handler of a due deadline on the keyed workers and returns when its invocation has
 // ended. It is for the poller: nil means fired, or dropped because the deadline was cancelled, replaced or
-// fired meanwhile; an error marked by retry.Uncounted says nothing about the handler.
+// fired meanwhile; an error marked by retry.Uncounted says nothing about the handler. The error of a panic ends with its
+// stack.
 func (e *Engine) Dispatch(ctx context.Context, d deadline.Due) error {
 	def := e.byType[d.Type]
 	if def == nil {
@@ -99,7 +100,7 @@ func (e *Engine) Dispatch(ctx context.Context, d deadline.Due) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("saga: %s: %w", d.Key, err)
+	err = withStack(fmt.Errorf("saga: %s: %w", d.Key, err))
 	if uncounted(ctx, err) {
 		return retry.Uncounted(err)
 	}

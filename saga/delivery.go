@@ -54,7 +54,7 @@ func (d *delivery) run(ctx context.Context, m Message) error {
 		if err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		changed, failed := d.invokeAll(d.jobs(ctx, routes, targets))
+		changed, failed := d.invokeAll(ctx, d.jobs(ctx, routes, targets))
 		errs = append(errs, failed...)
 		if len(changed) == 0 {
 			return errors.Join(errs...)
@@ -79,7 +79,7 @@ func (d *delivery) jobs(ctx context.Context, routes []*route, targets map[*route
 }
 
 // invokeAll does the jobs and returns the routes to match again.
-func (d *delivery) invokeAll(jobs []job) (changed map[*route]bool, errs []error) {
+func (d *delivery) invokeAll(ctx context.Context, jobs []job) (changed map[*route]bool, errs []error) {
 	runJobs(jobs, d.parallel, func(j *job) {
 		j.err = d.invoke(invocation{
 			engine: d.engine, key: j.target.key, def: j.route.def, event: &d.message, route: j.route, start: j.target.start,
@@ -93,6 +93,7 @@ func (d *delivery) invokeAll(jobs []job) (changed map[*route]bool, errs []error)
 		}
 		d.done[j.target.key] = true
 		if j.err != nil {
+			d.engine.reportPanic(ctx, j.target.key, d.message, j.err)
 			errs = append(errs, fmt.Errorf("saga: handle %T: %s: %w", d.message.Payload, j.target.key, j.err))
 		}
 	}

@@ -39,7 +39,7 @@ type outcome struct {
 func (in *invocation) attempt(ctx context.Context, tx *schema.Tx) (out outcome, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			out, err = outcome{}, panicked("", r)
+			out, err = outcome{}, &panicError{"", r, debug.Stack()}
 		}
 	}()
 	var pairs associations
@@ -147,12 +147,12 @@ func (in *invocation) run(ctx context.Context, tx *schema.Tx, a attempt) (outcom
 	return in.flush(ctx, tx, &a)
 }
 
-// call runs the handler; a panic is an error with its stack.
+// call runs the handler; a panic is an error that has its stack.
 func (a *attempt) call(ctx context.Context, e *Engine, tx Tx, event *Message) (err error) {
 	defer a.buffers.seal()
 	defer func() {
 		if r := recover(); r != nil {
-			err = panicked(" in "+a.handler.label, r)
+			err = &panicError{" in " + a.handler.label, r, debug.Stack()}
 		}
 	}()
 	c := &call{
@@ -165,14 +165,6 @@ func (a *attempt) call(ctx context.Context, e *Engine, tx Tx, event *Message) (e
 		c.metadata = merged(nil, event.Metadata)
 	}
 	return a.handler.call(c)
-}
-
-// panicked is a panic as an error. A panic with an error, as of sqlx.MustExec, wraps it.
-func panicked(where string, r any) error {
-	if cause, ok := r.(error); ok {
-		return fmt.Errorf("panic%s: %w\n%s", where, cause, debug.Stack())
-	}
-	return fmt.Errorf("panic%s: %v\n%s", where, r, debug.Stack())
 }
 
 // duplicate sorts the refusals of unique indexes. A saga started by someone else meanwhile is matched
