@@ -6,6 +6,8 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 with_postgres := scripts/with-postgres.sh
 golangci := go tool -modfile=tools/go.mod golangci-lint
 example := examples/transfer
+module := github.com/norn-go/norn
+compat_packages := schema deadline lease poller outbox saga saga/sagatest examples/transfer/bank examples/transfer/transfer
 bench ?= .
 count ?= 1
 
@@ -29,6 +31,12 @@ test: toolchain ## run all tests, on SQLite and on a Postgres of their own
 race: toolchain ## run all tests with the race detector
 	@$(with_postgres) go test -timeout 8m -race -count=1 ./...
 	echo "make race: everything passed under the race detector, on SQLite and on Postgres"
+
+.PHONY: compat
+compat: toolchain ## run the tests on other drivers, pgx and modernc.org/sqlite
+	@cd compat
+	../$(with_postgres) go test -timeout 5m -count=1 -tags compat -overlay overlay.json . $(addprefix $(module)/,$(compat_packages))
+	echo "make compat: everything passed, on pgx and on modernc.org/sqlite"
 
 .PHONY: lint
 lint: toolchain ## run the linters (the first run builds them, which takes minutes)

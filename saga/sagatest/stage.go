@@ -13,6 +13,7 @@ import (
 	"github.com/norn-go/norn/retry"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/schema"
+	"github.com/norn-go/norn/schema/schematest"
 )
 
 // stage is a node on a test's store: engine, poller and relay, of which nothing runs unless it is called.
@@ -79,7 +80,7 @@ var backoff = retry.Policy{MaxAttempts: retry.Default.MaxAttempts, Initial: retr
 // open makes a node on the store, with a pool of its own.
 func (s *stage) open() (err error) {
 	s.services = s.kit.made()
-	s.db, err = schema.Open(s.ctx(), s.address, schema.WithProcessClock(), schema.WithLogger(s.log))
+	s.db, err = schematest.Dial(s.ctx(), s.address, schema.WithProcessClock(), schema.WithLogger(s.log))
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (s *stage) close() error {
 	if s.db == nil {
 		return nil
 	}
-	return s.db.Close()
+	return errors.Join(s.db.Close(), s.db.DB.Close())
 }
 
 func (s *stage) restart() error {

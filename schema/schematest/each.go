@@ -3,6 +3,7 @@ package schematest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -67,11 +68,11 @@ func URL(t testing.TB, name string) string {
 
 func administer(t testing.TB, server, statement string) {
 	t.Helper()
-	db, err := schema.Open(context.WithoutCancel(t.Context()), server, schema.WithMaxOpen(1))
+	db, err := Dial(context.WithoutCancel(t.Context()), server, schema.WithMaxOpen(1))
 	require.NoError(t, err)
 	_, err = db.DB.Exec(statement)
 	require.NoError(t, err, fmt.Sprintf("run %q", statement))
-	require.NoError(t, db.Close())
+	require.NoError(t, errors.Join(db.Close(), db.DB.Close()))
 }
 
 // Open is [Connect] with norn's tables migrated.

@@ -1,6 +1,7 @@
 package schematest
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"strings"
@@ -17,14 +18,20 @@ var (
 	driverOf = ownDriver
 )
 
+// Dial is schema.Open through the drivers that tests run on. The caller closes both what it returns and the pool in it,
+// which norn closes itself only where it is of norn's own drivers.
+func Dial(ctx context.Context, address string, opts ...schema.Option) (*schema.DB, error) {
+	return open(ctx, address, opts...)
+}
+
 // Connect opens a pool on a place made by [URL], with the tables that are there, closed with the test.
 func Connect(t testing.TB, address string, opts ...schema.Option) *schema.DB {
 	t.Helper()
-	db, err := open(t.Context(), address, opts...)
+	db, err := Dial(t.Context(), address, opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		require.NoError(t, db.Close())
-		require.NoError(t, db.DB.Close()) // a pool of another driver is not norn's to close
+		require.NoError(t, db.DB.Close())
 	})
 	return db
 }
