@@ -27,6 +27,8 @@ var errOver = errors.New("the lease was given back")
 func newTerm(ctx context.Context, name string, number int64, ttl time.Duration, attempt time.Time) *term {
 	t := &term{name: name, number: number, ttl: ttl, until: trustUntil(attempt, ttl)}
 	t.life, t.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	t.mu.Lock() // a term that comes too late expires at once
+	defer t.mu.Unlock()
 	t.watch = time.AfterFunc(time.Until(t.until), t.expire)
 	return t
 }
