@@ -14,7 +14,8 @@ var (
 	// ErrLost is why the context of work ends whose lease may be another's by now. Look for it with
 	// errors.Is in context.Cause.
 	ErrLost = errors.New("lease lost")
-	// ErrHeld is a lease that another holder has, in this process or another one.
+	// ErrHeld is a lease that another holder has, in this process or another one. The error that wraps it says who and
+	// until when, unless that was another's in the same moment.
 	ErrHeld = errors.New("lease held by another")
 )
 
@@ -35,7 +36,8 @@ type Config struct {
 type Locker struct {
 	row
 	ttl      time.Duration
-	log      *slog.Logger
+	log      *slog.Logger // with lease and holder
+	plain    *slog.Logger // with the lease alone
 	sessions atomic.Int64
 
 	mu   sync.Mutex
@@ -51,7 +53,8 @@ func New(db *schema.DB, name string, cfg Config) *Locker {
 	if l.log == nil {
 		l.log = slog.Default()
 	}
-	l.log = l.log.With("lease", name, "holder", l.holder)
+	l.plain = l.log.With("lease", name)
+	l.log = l.plain.With("holder", l.holder)
 	return l
 }
 

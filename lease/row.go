@@ -33,8 +33,16 @@ func (r row) session(number int64) row {
 	return r
 }
 
-// take makes the row this holder's under a new term, if it is absent or expired; else it is ErrHeld.
-func (r row) take(ctx context.Context, on *schema.Conn, ttl time.Duration) (term int64, err error) {
+// take makes the row this holder's under a new term, if it is absent or expired; else it is ErrHeld. It looks before it
+// writes: most who ask find the lease held.
+func (r row) take(ctx context.Context, on *schema.Conn, ttl time.Duration, asks func()) (term int64, err error) {
+	if err := r.look(ctx, on); err != nil {
+		return 0, err
+	}
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
+	asks()
 	err = on.Get(ctx, &term, `INSERT INTO {deadline_lock} AS l (name, holder, term, expires_at) VALUES (?, ?, 1, {now+})
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, term = l.term + 1, expires_at = excluded.expires_at
 		WHERE l.expires_at <= {now}
@@ -43,6 +51,23 @@ func (r row) take(ctx context.Context, on *schema.Conn, ttl time.Duration) (term
 		return 0, ErrHeld
 	}
 	return term, err
+}
+
+// look is a *heldError while another holder has the lease.
+func (r row) look(ctx context.Context, on *schema.Conn) error {
+	var found struct {
+		Holder  string
+		Expires schema.Time `db:"expires_at"`
+		Now     schema.Time
+	}
+	err := on.Read(ctx, &found, `SELECT holder, expires_at, {now} AS now FROM {deadline_lock} WHERE name = ? AND expires_at > {now}`, r.name)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil
+	case err != nil:
+		return err
+	}
+	return &heldError{found.Holder, found.Expires.Time, found.Expires.Sub(found.Now.Time)}
 }
 
 // renew moves the expiry of a term that has not expired, and reports whether it was still there. A term that

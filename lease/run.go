@@ -9,7 +9,8 @@ import (
 )
 
 // Run holds the lease for as long as it can until ctx ends, and runs fn while it does. It tries to take
-// the lease at once, then at least every interval. Whatever goes wrong (the lease lost, an error or a
+// the lease at once, then at least every interval, and right when it expires: after the crash of a holder nobody waits
+// longer than the TTL. That it waits for another holder is logged once for each. Whatever goes wrong (the lease lost, an error or a
 // panic of fn, the database gone) is logged once when it begins and once when it is over, and Run goes on
 // after a pause that grows up to the interval.
 //
@@ -19,7 +20,7 @@ func (l *Locker) Run(ctx context.Context, interval time.Duration, fn func(ctx co
 	if interval <= 0 {
 		return fmt.Errorf("lease: run %s: interval must be positive, got %v", l.name, interval)
 	}
-	s := supervisor{log: l.log, longest: interval, healthy: l.ttl / 3}
+	s := supervisor{log: l.log, plain: l.plain, longest: interval, healthy: l.ttl / 3}
 	for ctx.Err() == nil {
 		worked := false
 		err := l.Hold(ctx, func(ctx context.Context) error {
@@ -35,7 +36,8 @@ func (l *Locker) Run(ctx context.Context, interval time.Duration, fn func(ctx co
 		case err == nil:
 			s.fine("lease given back")
 		case errors.Is(err, ErrHeld):
-			s.fine("lease held by another")
+			s.waits(err)
+			pause = untilFree(err, pause)
 		default:
 			pause = shortened(s.failed(err, worked && !errors.Is(err, ErrLost)))
 		}

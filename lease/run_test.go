@@ -1,8 +1,11 @@
 package lease_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -94,5 +97,37 @@ func TestRunCanBeStartedAgain(t *testing.T) {
 			require.False(t, l.Held())
 		}
 		require.EqualValues(t, 5, row(t, db).Term)
+	})
+}
+
+func TestCrashedHolderIsFollowedWhenItsLeaseExpires(t *testing.T) {
+	schematest.Bubble(t, func(t *testing.T, db *schema.DB) {
+		_, stop := holding(t, locker(db))
+		require.NoError(t, stop())
+		crashed := takeOver(t, db)
+		var log bytes.Buffer
+		second := lease.New(db, "sweep", lease.Config{TTL: ttl, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		stop2 := running(t, second)
+		time.Sleep(ttl)
+		require.False(t, second.Held())
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+		require.True(t, second.Held())
+		stop2()
+		line := "level=INFO msg=\"lease is held by another process; waiting\" lease=sweep holder=usurper until=" + crashed.Expires.Format("2006-01-02T15:04:05.000Z07:00")
+		require.Equal(t, 1, strings.Count(log.String(), line), log.String())
+		require.Equal(t, 1, strings.Count(log.String(), "waiting"))
+		require.NotContains(t, log.String(), "trouble")
+	})
+}
+
+func TestHeldLeaseNamesItsHolder(t *testing.T) {
+	schematest.Each(t, func(t *testing.T, db *schema.DB) {
+		_, stop := holding(t, locker(db))
+		other := takeOver(t, db)
+		err := locker(db).Hold(t.Context(), nothing)
+		require.ErrorIs(t, err, lease.ErrHeld)
+		require.EqualError(t, err, "lease: take sweep: lease held by another: usurper, until "+other.Expires.Format(time.RFC3339Nano))
+		_ = stop()
 	})
 }

@@ -11,6 +11,11 @@ import (
 
 // session is the goroutine that takes a lease, renews it and gives it back. It alone uses the
 // connection that it reserved beforehand, so that neither work nor a full pool delays a renewal.
+//
+// Hold owns it and waits for its end, with one exception: a driver that hangs in spite of its context. Hold then leaves
+// with an error, and the session ends by itself when the driver lets go: run drops what comes late, and abandon, which
+// waits for nothing but run's outcome, gives a late term back. A driver that hangs for ever keeps both, and their
+// connection, until the process ends; no more than one for each try of Hold.
 type session struct {
 	*Locker
 	row   // under a holder of this session alone
@@ -101,8 +106,7 @@ func (s *session) take(ctx context.Context) (number int64, err error) {
 		}
 		whole, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.statementTime(), errSlow)
 		defer cancel()
-		asked++
-		number, err = s.row.take(whole, conn, s.ttl)
+		number, err = s.row.take(whole, conn, s.ttl, func() { asked++ })
 		return err
 	})
 	if err != nil && asked > 0 && (asked > 1 || !errors.Is(err, ErrHeld)) {

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -9,13 +10,15 @@ import (
 // supervisor knows whether things go well, logs when that changes, and says how long to pause.
 type supervisor struct {
 	log     *slog.Logger
+	plain   *slog.Logger  // without this holder
 	longest time.Duration // pause
 	healthy time.Duration // work that lasts this long has got over its trouble
 
 	mu       sync.Mutex
 	failures int
 	since    time.Time
-	inWork   bool // the trouble is of the work, not of the lease
+	waited   string // for this holder
+	inWork   bool   // the trouble is of the work, not of the lease
 }
 
 const firstPause = 100 * time.Millisecond
@@ -25,12 +28,28 @@ func (s *supervisor) working(term int64) (back func()) {
 	s.log.Info("lease taken", "term", term)
 	s.mu.Lock()
 	inWork := s.inWork
+	s.waited = ""
 	s.mu.Unlock()
 	if !inWork {
 		s.fine("lease taken again")
 	}
 	proof := time.AfterFunc(s.healthy, func() { s.fine("work goes on") })
 	return func() { proof.Stop() }
+}
+
+// waits notes that another holder has the lease.
+func (s *supervisor) waits(err error) {
+	s.fine("lease held by another")
+	held, ok := errors.AsType[*heldError](err)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waited != held.holder {
+		s.waited = held.holder
+		s.plain.Info("lease is held by another process; waiting", "holder", held.holder, "until", held.until)
+	}
 }
 
 // failed notes trouble, of the work or of the lease, and returns the pause before the next try.

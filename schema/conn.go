@@ -46,6 +46,12 @@ func (c *Conn) Get(ctx context.Context, dest any, query string, args ...any) err
 	return patiently(ctx, func() error { return c.runner().get(ctx, dest, query, args) })
 }
 
+// Read runs a statement that changes nothing and returns one row into dest; without a row it is sql.ErrNoRows. It does
+// not wait for writers.
+func (c *Conn) Read(ctx context.Context, dest any, query string, args ...any) error {
+	return c.runner().get(ctx, dest, query, args)
+}
+
 func (c *Conn) runner() runner {
 	return runner{db: c.db, on: c.conn, statement: func(context.Context, string) (*sql.Stmt, error) { return nil, nil }}
 }
