@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"saga":              {"deadline", "outbox", "schema", "retry", "saga/internal/..."},
 	"fxmodule":          {"config", "saga", "poller", "outbox", "deadline", "lease", "schema", "retry"},
 	"schema/schematest": {"schema"},
-	"saga/sagatest":     {"fxmodule", "saga", "poller", "outbox", "deadline", "lease", "schema", "schema/schematest", "retry"},
+	"saga/sagatest":     {"fxmodule", "saga", "poller", "outbox", "deadline", "lease", "schema", "schema/schematest", "retry", "saga/internal/..."},
 	"bench":             {"..."},
 	"cmd/...":           {"..."},
 	"examples/...":      {"..."},

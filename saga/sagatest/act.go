@@ -42,13 +42,21 @@ func (s *stage) when(what string, do func() error) {
 func (s *stage) step(what string, do func() error) []error {
 	s.t.Helper()
 	s.history.begins(what)
-	err := do()
+	var err error
+	if s.run != nil {
+		err = s.run.attempt(s, what, do)
+	} else {
+		err = do()
+	}
 	s.settle()
 	errs := s.handlerErrs
 	s.handlerErrs = nil
 	if err != nil {
 		s.history.goes("error: " + texts([]error{err}))
 		errs = append(errs, err)
+	}
+	if s.run != nil {
+		s.run.stepEnds(s, what, errs)
 	}
 	return errs
 }
@@ -58,6 +66,9 @@ func (s *stage) settle() {
 	s.t.Helper()
 	fired, delivered, errs := s.witness.take()
 	now := s.look()
+	if s.run != nil {
+		fired, delivered = s.run.taken(s.seen, now, fired, delivered)
+	}
 	e := difference(s.seen, now, fired, delivered)
 	s.seen = now
 	for _, effect := range e.list {
@@ -83,7 +94,7 @@ func (s *stage) expect() {
 func (s *stage) endAct() {
 	s.t.Helper()
 	s.act.open = false
-	if len(s.act.errs) > 0 && !s.act.asked {
+	if len(s.act.errs) > 0 && !s.act.asked && !s.run.disturbed() {
 		s.act.asked = true
 		s.fail("a when-step failed, and no expectation asked about it", "  error     "+indented(texts(s.act.errs)))
 	}

@@ -21,18 +21,18 @@ func (s *stage) advance(until time.Time) error {
 		if !pending || next.After(until) {
 			break
 		}
-		time.Sleep(time.Until(next))
-		if now := time.Now(); !now.Equal(last) {
+		s.pass(next)
+		if now := s.now(); !now.Equal(last) {
 			sweeps, last = 0, now
 		}
 		if sweeps++; sweeps > spins {
 			s.t.Fatalf("sagatest: %d sweeps at %s leave something due: does a deadline arm itself for at once?\n%s", spins, stamp(last), s.history)
 		}
-		if err := s.poller.Sweep(s.ctx()); err != nil {
+		if err := s.leading(s.poller.Sweep); err != nil {
 			return err
 		}
 		s.settle()
 	}
-	time.Sleep(time.Until(until))
+	s.pass(until)
 	return nil
 }

@@ -40,6 +40,16 @@ func (f *Fixture[S]) Engine() *saga.Engine { return f.stage.engine }
 // DB is the database, for the application's own tables; after [Fixture.WhenRestarted] it is another pool.
 func (f *Fixture[S]) DB() *schema.DB { return f.stage.db }
 
+// Observe notes a value of the scenario's world for [Crash]: an account's balance, the rows of an application's table, what a
+// fake was told. Every run must find the same there. In [Test] it only stands in the history.
+func (f *Fixture[S]) Observe(what string, value any) {
+	f.stage.t.Helper()
+	f.stage.history.goes(what + ": " + observation(value))
+	if f.stage.run != nil {
+		f.stage.run.observes(f.stage, what, value)
+	}
+}
+
 // holds tells whether the scope has the saga.
 func (s *Scope[S]) holds(key saga.Key) bool {
 	return key.Type == s.stage.kit.sagaType && (s.id == "" || s.id == key.ID)

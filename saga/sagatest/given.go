@@ -51,7 +51,7 @@ func plant[S any](s *stage, key saga.Key, state S, also []Association) error {
 	if err != nil {
 		return err
 	}
-	planter, err := saga.New(s.db, saga.Config{Names: s.kit.names, Logger: s.log}, d)
+	planter, err := saga.New(s.db, saga.Config{Names: s.kit.names, Now: s.engine.Now, Logger: s.log}, d)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,9 @@ func (s *stage) handles(name string) bool {
 // GivenTimePasses lets time pass as [Fixture.WhenTimePasses] does.
 func (f *Fixture[S]) GivenTimePasses(d time.Duration) {
 	f.stage.t.Helper()
+	until := f.stage.now().Add(d)
 	f.stage.given(fmt.Sprintf("%v pass", d), func() error {
 		f.stage.t.Helper()
-		return f.stage.advance(time.Now().Add(d))
+		return f.stage.advance(until)
 	})
 }

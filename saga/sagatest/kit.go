@@ -11,6 +11,7 @@ import (
 
 	"github.com/norn-go/norn/fxmodule"
 	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/schema"
 )
 
 // kit is what a test registered.
@@ -24,11 +25,12 @@ type kit struct {
 	databases   []Database
 	start       time.Time
 	synchronous bool
+	budget      time.Duration
 }
 
 // register sorts registrations. All mistakes are reported together.
 func register[S any](sagaType string, regs []any) (*kit, error) {
-	k := &kit{sagaType: sagaType, start: epoch}
+	k := &kit{sagaType: sagaType, start: epoch, budget: defaultBudget}
 	var own []saga.Option
 	var errs []error
 	for i, reg := range regs {
@@ -92,11 +94,16 @@ func choose[S any](k *kit, own []saga.Option) error {
 }
 
 // made are the services of one node.
-func (k *kit) made() []any {
+func (k *kit) made(db *schema.DB) []any {
 	services := slices.Clone(k.services)
 	for i, service := range services {
-		if f := reflect.ValueOf(service); f.Kind() == reflect.Func && f.Type().NumIn() == 0 && f.Type().NumOut() == 1 {
+		f := reflect.ValueOf(service)
+		switch t := f.Type(); {
+		case t.Kind() != reflect.Func || t.NumOut() != 1:
+		case t.NumIn() == 0:
 			services[i] = f.Call(nil)[0].Interface()
+		case t.NumIn() == 1 && t.In(0) == reflect.TypeFor[*schema.DB]():
+			services[i] = f.Call([]reflect.Value{reflect.ValueOf(db)})[0].Interface()
 		}
 	}
 	return services

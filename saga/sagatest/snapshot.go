@@ -8,6 +8,7 @@ import (
 
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/saga"
+	"github.com/norn-go/norn/saga/internal/knife"
 	"github.com/norn-go/norn/schema"
 )
 
@@ -59,7 +60,7 @@ func compareKeys(a, b saga.Key) int {
 // look reads the store; a store that cannot be read ends the test.
 func (s *stage) look() snapshot {
 	s.t.Helper()
-	shot, err := s.read(s.ctx())
+	shot, err := s.read(knife.Spared(context.WithoutCancel(s.ctx())))
 	if err != nil {
 		s.t.Fatalf("sagatest: read the store: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/lease"
@@ -33,14 +34,19 @@ type stage struct {
 	seen    snapshot // after the last step
 	act     act
 	history history
+	run     *run // of Crash; nil: none
+	life    context.Context
 
 	handlerErrs []error // of the step that runs: what handlers of deadlines and commands returned
 }
 
-func newStage(t testing.TB, k *kit, address string) *stage {
+func newStage(t testing.TB, k *kit, address string, r *run) *stage {
 	t.Helper()
-	s := &stage{t: t, kit: k, address: address}
+	s := &stage{t: t, kit: k, address: address, run: r}
 	s.log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+	if r.disturbed() {
+		s.log = slog.New(slog.DiscardHandler)
+	}
 	t.Cleanup(func() {
 		if err := s.close(); err != nil {
 			t.Errorf("sagatest: close: %v", err)
@@ -71,22 +77,49 @@ func (s *stage) hint() string {
 	return ""
 }
 
-// ctx outlives the test's own context, which ends before clean-up does.
-func (s *stage) ctx() context.Context { return context.WithoutCancel(s.t.Context()) }
+// ctx is the life of the node. It outlives the test's own context, which ends before clean-up does.
+func (s *stage) ctx() context.Context { return s.life }
+
+// begin begins another life.
+func (s *stage) begin() {
+	s.life = context.WithoutCancel(s.t.Context())
+	if s.run != nil {
+		s.life, s.run.die = context.WithCancelCause(s.life)
+	}
+}
+
+// now is the framework clock.
+func (s *stage) now() time.Time {
+	if s.run != nil {
+		return s.run.now
+	}
+	return time.Now()
+}
+
+// pass lets time pass until t.
+func (s *stage) pass(t time.Time) {
+	if s.run != nil {
+		s.run.pass(t)
+		return
+	}
+	time.Sleep(time.Until(t))
+}
 
 // backoff is the production default without its randomness, so that retries come at known times.
 var backoff = retry.Policy{MaxAttempts: retry.Default.MaxAttempts, Initial: retry.Default.Initial, Max: retry.Default.Max}
 
 // open makes a node on the store, with a pool of its own.
 func (s *stage) open() (err error) {
-	s.services = s.kit.made()
-	s.db, err = schematest.Dial(s.ctx(), s.address, schema.WithProcessClock(), schema.WithLogger(s.log))
-	if err != nil {
+	s.begin()
+	if s.db, err = s.dial(schema.WithProcessClock(), schema.WithLogger(s.log)); err != nil {
 		return err
 	}
-	s.engine, err = saga.New(s.db, saga.Config{
-		Names: s.kit.names, Service: saga.Services(s.services...), Logger: s.log,
-	}, s.kit.definitions...)
+	s.services = s.kit.made(s.db)
+	cfg := saga.Config{Names: s.kit.names, Service: saga.Services(s.services...), Logger: s.log}
+	if s.run != nil {
+		cfg.Now = s.now
+	}
+	s.engine, err = saga.New(s.db, cfg, s.kit.definitions...)
 	if err != nil {
 		return err
 	}
@@ -104,6 +137,13 @@ func (s *stage) open() (err error) {
 		Router: router, Interceptors: []outbox.Interceptor{s.witness.deliver}, Retry: backoff, Now: s.engine.Now, Logger: s.log,
 	})
 	return err
+}
+
+func (s *stage) dial(opts ...schema.Option) (*schema.DB, error) {
+	if s.run != nil {
+		return s.run.open(s.ctx(), opts...)
+	}
+	return schematest.Dial(s.ctx(), s.address, opts...)
 }
 
 func (s *stage) locker(name string) *lease.Locker {

@@ -38,7 +38,7 @@ func Test[S any](t *testing.T, sagaType string, body func(f *Fixture[S]), regs .
 func play[S any](t testing.TB, k *kit, address string, body func(f *Fixture[S])) {
 	t.Helper()
 	time.Sleep(time.Until(k.start))
-	s := newStage(t, k, address)
+	s := newStage(t, k, address, nil)
 	body(&Fixture[S]{Scope[S]{stage: s}})
 	s.endAct()
 }

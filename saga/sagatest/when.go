@@ -15,6 +15,9 @@ func (f *Fixture[S]) When(event any, opts ...saga.MessageOption) {
 }
 
 func (s *stage) handle(event any, opts ...saga.MessageOption) error {
+	if s.run != nil {
+		opts = s.run.message(opts)
+	}
 	if !s.kit.synchronous {
 		return s.engine.Handle(s.ctx(), event, opts...)
 	}
@@ -37,16 +40,22 @@ func (s *stage) handle(event any, opts ...saga.MessageOption) error {
 func (s *Scope[S]) WhenDeadline(name string) {
 	s.stage.t.Helper()
 	key := s.one()
+	var token string
 	s.stage.when(fmt.Sprintf("deadline %s of %s is due", name, key), func() error {
-		return s.stage.fire(deadline.Key{Type: key.Type, ID: key.ID, Name: name})
+		return s.stage.fire(deadline.Key{Type: key.Type, ID: key.ID, Name: name}, &token)
 	})
 }
 
-func (s *stage) fire(key deadline.Key) error {
+// fire fires the pending deadline, whose token it notes: called again, it does nothing if that one is gone.
+func (s *stage) fire(key deadline.Key, token *string) error {
 	d, pending := s.look().deadlines[key]
-	if !pending {
+	switch {
+	case *token != "" && d.Token != *token:
+		return nil
+	case !pending:
 		return fmt.Errorf("sagatest: the deadline %s is not pending", key)
 	}
+	*token = d.Token
 	found, err := s.engine.FireNow(s.ctx(), d.PublicID)
 	if err != nil {
 		return err
@@ -56,7 +65,7 @@ func (s *stage) fire(key deadline.Key) error {
 	}
 	s.witness.only = &key
 	defer func() { s.witness.only = nil }()
-	return s.poller.Sweep(s.ctx())
+	return s.leading(s.poller.Sweep)
 }
 
 // WhenTimePasses lets time pass. Deadlines fire in due order, each at its own due time, also those that are scheduled on
@@ -64,16 +73,17 @@ func (s *stage) fire(key deadline.Key) error {
 // duration of 0 fires what is due now.
 func (f *Fixture[S]) WhenTimePasses(d time.Duration) {
 	f.stage.t.Helper()
+	until := f.stage.now().Add(d)
 	f.stage.when(fmt.Sprintf("%v pass", d), func() error {
 		f.stage.t.Helper()
-		return f.stage.advance(time.Now().Add(d))
+		return f.stage.advance(until)
 	})
 }
 
 // WhenTimeAdvancesTo lets time pass until t, as [Fixture.WhenTimePasses] does. A t in the past ends the test.
 func (f *Fixture[S]) WhenTimeAdvancesTo(t time.Time) {
 	f.stage.t.Helper()
-	if now := time.Now(); t.Before(now) {
+	if now := f.stage.now(); t.Before(now) {
 		f.stage.t.Fatalf("sagatest: time cannot advance to %s: it is %s", stamp(t), stamp(now))
 	}
 	f.stage.when("time advances to "+stamp(t), func() error {
@@ -100,7 +110,7 @@ func (f *Fixture[S]) WhenCommandsDelivered() {
 	if f.stage.relay == nil {
 		f.stage.t.Fatal("sagatest: nothing could be delivered: register a sagatest.CommandHandler")
 	}
-	f.stage.when("commands are delivered", func() error { return f.stage.relay.Flush(f.stage.ctx()) })
+	f.stage.when("commands are delivered", func() error { return f.stage.leading(f.stage.relay.Flush) })
 	for _, c := range f.stage.seen.waiting() {
 		f.stage.history.goes(fmt.Sprintf("command of %s waits: %s", c.key(), c.text(true)))
 	}
