@@ -63,7 +63,7 @@ func oneOf(values ...string) limit[string] {
 }
 
 // redacted is a database URL without the values that may be secrets. An "@" behind the host may be a part of a password
-// that was not escaped: nothing of such a URL is shown.
+// that was not escaped: nothing of such a URL is shown. The rules are those of schema.Redacted, which is out of reach here.
 func redacted(address string) string {
 	if address == "" {
 		return ""

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 // checked is what the application registered, found right as far as it can be told without running anything.
 type checked struct {
 	source      *config.Source
+	from        string // where the settings file is from, or why there is none
 	config      config.Config
 	definitions []*saga.Definition
 	namings     []saga.Naming
@@ -60,7 +62,7 @@ func (in registered) check() (*checked, error) {
 	slices.SortFunc(in.Commands, func(a, b commandHandler) int { return cmp.Compare(a.order, b.order) })
 	slices.SortFunc(in.Names, func(a, b named) int { return cmp.Compare(a.order, b.order) })
 
-	c := &checked{source: in.Settings.source, config: in.Settings.config}
+	c := &checked{source: in.Settings.source, from: in.Settings.from, config: in.Settings.config}
 	errs := []error{in.Settings.err}
 	for _, d := range in.Sagas {
 		errs = append(errs, d.check())
@@ -98,7 +100,7 @@ func (c *checked) rehearse(commands []commandHandler) error {
 // rehearseSagas returns the stored types, those of the command handlers alone if the saga types do not go together.
 func (c *checked) rehearseSagas() (*saga.Types, error) {
 	standIn := func(t reflect.Type) (any, bool) { return t, true }
-	engine, err := saga.New(nil, saga.Config{Names: c.namings, Service: standIn}, c.definitions...)
+	engine, err := saga.New(nil, saga.Config{Names: c.namings, Service: standIn, Logger: slog.New(slog.DiscardHandler)}, c.definitions...)
 	if err == nil {
 		engine.Close()
 		return engine.Types(), nil

@@ -49,7 +49,7 @@ func logSettings(c *checked, n *node) {
 	for _, warning := range c.source.Warnings() {
 		n.log.Warn("fxmodule: a setting is left out", "warning", warning)
 	}
-	n.log.Info("fxmodule: settings", "settings", c.config)
+	n.log.Info("fxmodule: settings", "from", c.from, "settings", c.config)
 }
 
 func (c *checked) open(ctx context.Context, opts []schema.Option) (*schema.DB, error) {
@@ -59,15 +59,20 @@ func (c *checked) open(ctx context.Context, opts []schema.Option) (*schema.DB, e
 	return schema.Wrap(c.given, opts...)
 }
 
-func schemaOptions(c config.Config, n *node) []schema.Option {
+// TableNames are the names of norn's tables by the settings, for programs that open the database themselves.
+func TableNames(c config.Config) schema.Names {
 	t := c.Schema.Tables
+	return schema.Names{
+		Prefix: c.Schema.TablePrefix, Instance: t.Instance, Association: t.Association, Deadline: t.Deadline,
+		DeadlineLock: t.DeadlineLock, Command: t.Command, Event: t.Event, History: t.History,
+	}
+}
+
+func schemaOptions(c config.Config, n *node) []schema.Option {
 	opts := []schema.Option{
 		schema.WithLogger(n.log),
 		schema.WithMaxOpen(c.Database.MaxOpen),
-		schema.WithNames(schema.Names{
-			Prefix: c.Schema.TablePrefix, Instance: t.Instance, Association: t.Association, Deadline: t.Deadline,
-			DeadlineLock: t.DeadlineLock, Command: t.Command, Event: t.Event, History: t.History,
-		}),
+		schema.WithNames(TableNames(c)),
 	}
 	if c.Clock == config.ClockProcess {
 		opts = append(opts, schema.WithProcessClock())
@@ -122,7 +127,7 @@ func (c *checked) theOne(plain *sql.DB, extended *sqlx.DB) (*sqlx.DB, error) {
 	case len(given) > 1:
 		return nil, errors.New("fxmodule: the application provides a *sql.DB and a *sqlx.DB: want one of them")
 	case len(given) == 0:
-		return nil, errors.New("fxmodule: no database: set database.url (DATABASE_URL), or provide a *sql.DB or a *sqlx.DB")
+		return nil, fmt.Errorf("fxmodule: no database: set database.url (DATABASE_URL), or provide a *sql.DB or a *sqlx.DB (%s)", c.from)
 	case extended != nil:
 		return extended, nil
 	}

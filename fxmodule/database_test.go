@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -90,6 +91,23 @@ func TestTableNamesOfTheSettingsAreThoseOfTheTables(t *testing.T) {
 	})
 }
 
+func TestCommandsThatNobodyDeliversAreWarnedOfOnce(t *testing.T) {
+	each(t, func(t *testing.T, address string) {
+		for want, options := range [][]fx.Option{
+			{fxmodule.Override("saga.outbox.relay.enabled", "false"), fxmodule.CommandHandler(nothing)},
+			{fx.Options()},
+		} {
+			for _, option := range options {
+				var log bytes.Buffer
+				app := newApp(address, orders(), option, fx.Decorate(func() *slog.Logger { return slog.New(slog.NewTextHandler(&log, nil)) }))
+				start(t, app)
+				stop(t, app)
+				require.Equal(t, want, strings.Count(log.String(), `level=WARN msg="fxmodule: no command handler and no sink: commands are stored and not delivered here;`), log.String())
+			}
+		}
+	})
+}
+
 func TestSettingsAndMisspeltVariablesAreLoggedWithoutSecrets(t *testing.T) {
 	t.Setenv("SAGA_WORKER", "7")
 	var log bytes.Buffer
@@ -101,6 +119,7 @@ func TestSettingsAndMisspeltVariablesAreLoggedWithoutSecrets(t *testing.T) {
 	)
 	start(t, app)
 	stop(t, app)
+	require.Contains(t, log.String(), `msg="fxmodule: settings" from="no settings file: ConfigFile is empty"`)
 	require.Contains(t, log.String(), "settings.saga.deadline.polling.interval=30s")
 	require.Contains(t, log.String(), "SAGA_WORKER belongs to no setting")
 }

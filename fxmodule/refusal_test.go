@@ -11,6 +11,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/dig"
 	"go.uber.org/fx"
 
 	"github.com/norn-go/norn/config"
@@ -102,6 +103,19 @@ func TestCase0124DisabledDeadlinesBesideADeclaredOneAreRefused(t *testing.T) {
 }
 
 func TestNoDatabaseIsRefused(t *testing.T) { golden(t, refused(orders())) }
+
+func TestTheErrorWithoutADatabaseSaysWhichSettingsWereRead(t *testing.T) {
+	t.Chdir(t.TempDir())
+	app := func() error { return dig.RootCause(fx.New(quiet, orders(), fxmodule.Module).Err()) }
+	none := "fxmodule: no database: set database.url (DATABASE_URL), or provide a *sql.DB or a *sqlx.DB "
+	require.EqualError(t, app(), none+"(no settings file: there is no norn.yaml in the working directory)")
+
+	require.NoError(t, os.WriteFile("norn.yaml", nil, 0o600))
+	require.EqualError(t, app(), none+"(settings file norn.yaml)")
+
+	t.Setenv("NORN_CONFIG", "shop.yaml")
+	require.ErrorContains(t, app(), "fxmodule: the settings file that NORN_CONFIG names: stat shop.yaml: no such file or directory")
+}
 
 func TestP25AnInMemoryDatabaseIsRefused(t *testing.T) {
 	golden(t, refused(orders(), fxmodule.Override("database.url", "sqlite://:memory:")))

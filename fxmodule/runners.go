@@ -61,8 +61,8 @@ func newRunners(in runnersIn) (*runners, error) {
 		return nil, errors.Join(err, in.DB.Close())
 	}
 	cfg := in.Checked.config
-	if cfg.Outbox.Relay.Enabled && in.delivers() {
-		in.Node.add(background("relay", 4, relay.Run))
+	if cfg.Outbox.Relay.Enabled {
+		in.addRelay(relay)
 	}
 	if cfg.Deadline.Enabled && cfg.Deadline.Polling.Enabled && len(in.Core.engine.Kinds()) > 0 {
 		in.Node.add(background("poller", 6, poller.Run))
@@ -70,9 +70,18 @@ func newRunners(in runnersIn) (*runners, error) {
 	return &runners{relay, poller}, nil
 }
 
-// delivers tells whether a relay here could deliver anything. If not it would keep the lease from one that can.
-func (in runnersIn) delivers() bool {
-	return len(in.Checked.definitions) > 0 && len(in.Commands)+len(in.Sinks) > 0
+// addRelay lets the relay run where it could deliver anything. Elsewhere it would keep the lease from one that can.
+func (in runnersIn) addRelay(relay *outbox.Relay) {
+	switch {
+	case len(in.Checked.definitions) == 0:
+	case len(in.Commands)+len(in.Sinks) == 0:
+		in.Node.lifecycle.Append(fx.StartHook(func() {
+			in.Node.log.Warn("fxmodule: no command handler and no sink: commands are stored and not delivered here; " +
+				"add fxmodule.CommandHandler or fxmodule.Sink, or set saga.outbox.relay.enabled to false")
+		}))
+	default:
+		in.Node.add(background("relay", 4, relay.Run))
+	}
 }
 
 func (in runnersIn) newRelay() (*outbox.Relay, error) {

@@ -35,6 +35,7 @@ type override struct {
 // settings are the settings as far as they could be read, and all that is wrong with them.
 type settings struct {
 	source *config.Source // nil: the file could not be read
+	from   string         // the file, or why there is none
 	config config.Config
 	err    error
 }
@@ -50,6 +51,13 @@ func load(in settingsIn) *settings {
 	if err != nil {
 		return &settings{err: err}
 	}
+	s := &settings{from: "settings file " + file}
+	switch {
+	case file == "" && len(in.Files) > 0:
+		s.from = "no settings file: ConfigFile is empty"
+	case file == "":
+		s.from = "no settings file: there is no " + defaultFile + " in the working directory"
+	}
 	slices.SortFunc(in.Overrides, func(a, b override) int { return cmp.Compare(a.order, b.order) })
 	var opts []config.Option
 	for _, o := range in.Overrides {
@@ -57,7 +65,6 @@ func load(in settingsIn) *settings {
 			opts = append(opts, config.Override(o.key, o.value))
 		}
 	}
-	s := &settings{}
 	if s.source, s.err = config.Load(file, opts...); s.err == nil {
 		s.config, s.err = s.source.Norn()
 	}
@@ -80,9 +87,13 @@ func fileOf(given []configFile) (string, error) {
 	return DefaultConfigFile()
 }
 
-// DefaultConfigFile is the file that an application without a [ConfigFile] reads; empty: there is none.
+// DefaultConfigFile is the file that an application without a [ConfigFile] reads; empty: there is none. It is an error if
+// the environment names one that is missing.
 func DefaultConfigFile() (string, error) {
 	if file := os.Getenv(fileEnv); file != "" {
+		if _, err := os.Stat(file); err != nil {
+			return "", fmt.Errorf("fxmodule: the settings file that %s names: %w", fileEnv, err)
+		}
 		return file, nil
 	}
 	switch _, err := os.Stat(defaultFile); {

@@ -38,6 +38,7 @@ type options struct {
 	names        Names
 	processClock bool
 	prepare      bool
+	existing     bool
 	maxOpen      int
 	log          *slog.Logger
 }
@@ -51,6 +52,9 @@ func WithProcessClock() Option { return func(o *options) { o.processClock = true
 // WithoutPrepare keeps norn from preparing statements, for connection poolers that cannot keep them.
 func WithoutPrepare() Option { return func(o *options) { o.prepare = false } }
 
+// WithoutCreating lets [Open] refuse a SQLite file that does not exist, with [ErrMissing], instead of creating it.
+func WithoutCreating() Option { return func(o *options) { o.existing = true } }
+
 // WithMaxOpen limits the connections of a pool opened by [Open]; 0 is the driver's default: 4 on
 // SQLite, 32 on Postgres. A pool needs at least 4: the lease keeps one for its heartbeat.
 func WithMaxOpen(n int) Option { return func(o *options) { o.maxOpen = n } }
@@ -59,8 +63,9 @@ func WithMaxOpen(n int) Option { return func(o *options) { o.maxOpen = n } }
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.log = l } }
 
 // Wrap makes a DB of a pool that the application opened and goes on to own: Close leaves it open.
-// The drivers are lib/pq and mattn/go-sqlite3, by whose error codes a locked file and a duplicate are known;
-// pgx is taken too, but no test runs on it. A driver under a name of its own is registered with sqlx.BindDriver.
+// The drivers may be lib/pq, mattn/go-sqlite3, jackc/pgx and modernc.org/sqlite, on all of which norn's tests run; the
+// page docs/drivers.md says how each wants to be opened. A driver under a name of its own is registered with
+// sqlx.BindDriver. Of the options, WithMaxOpen changes nothing here.
 func Wrap(pool *sqlx.DB, opts ...Option) (*DB, error) {
 	o := options{prepare: true, log: slog.Default()}
 	for _, opt := range opts {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func Open(ctx context.Context, address string, opts ...Option) (*DB, error) {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	driver, dsn, err := source(address, o.prepare)
+	driver, dsn, err := source(address, o)
 	if err != nil {
 		return nil, err
 	}
@@ -57,30 +58,36 @@ func limitPool(pool *sqlx.DB, driver string, maxOpen int) {
 }
 
 // source turns an address into a driver and what the driver wants to hear.
-func source(address string, prepare bool) (driver, dsn string, err error) {
+func source(address string, o options) (driver, dsn string, err error) {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
 		return "", "", fmt.Errorf("schema: database url %q: want sqlite://FILE or postgres://USER@HOST/NAME", Redacted(address))
 	}
 	switch scheme {
 	case "sqlite":
-		dsn, err := sqliteSource(rest)
+		dsn, err := sqliteSource(rest, o.existing)
 		return "sqlite3", dsn, err
 	case "postgres", "postgresql":
-		dsn, err := postgresSource(address, prepare)
+		dsn, err := postgresSource(address, o.prepare)
 		return "postgres", dsn, err
 	}
 	return "", "", fmt.Errorf("schema: database url: unknown scheme %q: want sqlite or postgres", scheme)
 }
 
-func sqliteSource(rest string) (string, error) {
+func sqliteSource(rest string, existing bool) (string, error) {
 	file, query, _ := strings.Cut(rest, "?")
 	params, err := url.ParseQuery(query)
 	if err != nil {
-		return "", fmt.Errorf("schema: database url sqlite://%s: %w", rest, err)
+		return "", fmt.Errorf("schema: database url %s: %w", Redacted("sqlite://"+rest), err)
 	}
 	if file == "" || strings.Contains(file, ":memory:") || params.Get("mode") == "memory" {
-		return "", fmt.Errorf("schema: database url sqlite://%s: a database in memory is another one for each connection: name a file", rest)
+		return "", fmt.Errorf("schema: database url %s: a database in memory is another one for each connection: name a file", Redacted("sqlite://"+rest))
+	}
+	if existing {
+		if _, err := os.Stat(file); errors.Is(err, os.ErrNotExist) {
+			return "", fmt.Errorf("schema: open %s: %w: there is no such file", file, ErrMissing)
+		}
+		params.Set("mode", "rw")
 	}
 	for name, value := range map[string]string{
 		"_txlock": "immediate", "_busy_timeout": "5000", "_journal_mode": "WAL", "_synchronous": "FULL", "_foreign_keys": "on",
@@ -106,21 +113,4 @@ func postgresSource(address string, prepare bool) (string, error) {
 	}
 	u.RawQuery = params.Encode()
 	return u.String(), nil
-}
-
-// Redacted is a database URL without its password, for logs and errors.
-func Redacted(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		scheme, _, _ := strings.Cut(address, "://")
-		return scheme + "://…"
-	}
-	params := u.Query()
-	for name := range params {
-		if strings.Contains(strings.ToLower(name), "password") {
-			params.Set(name, "xxxxx")
-		}
-	}
-	u.RawQuery = params.Encode()
-	return u.Redacted()
 }

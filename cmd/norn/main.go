@@ -31,6 +31,10 @@ func root() *cobra.Command {
 		Short:         "Look after norn's tables",
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true,
+		Args:          known,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		SuggestionsMinimumDistance: 2,
 	}
 	c.AddCommand(tables(), version())
 	return c

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,10 @@ func tables() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema",
 		Short: "Create, migrate or look at norn's tables",
+		Args:  known,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		// cobra suggests nothing by itself below the root
+		SuggestionsMinimumDistance: 2,
 	}
 	flags := c.PersistentFlags()
 	flags.StringVar(&at.database, "database", "", "URL of the database: sqlite://FILE or postgres://USER@HOST/NAME (default: database.url of the settings)")
@@ -36,15 +41,27 @@ func tables() *cobra.Command {
 			Use:   "status",
 			Short: "Tell the version of the tables; the exit code is 1 if they are missing or too old",
 			Args:  cobra.NoArgs,
-			RunE:  at.run(status),
+			RunE:  at.run(status, schema.WithoutCreating()),
 		},
 	)
 	return c
 }
 
-func (at *place) run(do func(context.Context, *cobra.Command, *schema.DB) error) func(*cobra.Command, []string) error {
+// known refuses what is no subcommand.
+func known(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q for %q", args[0], c.CommandPath())
+	if meant := c.SuggestionsFor(args[0]); len(meant) > 0 {
+		return fmt.Errorf("%s: did you mean %s?", text, strings.Join(meant, " or "))
+	}
+	return fmt.Errorf("%s: see %s --help", text, c.CommandPath())
+}
+
+func (at *place) run(do func(context.Context, *cobra.Command, *schema.DB) error, opts ...schema.Option) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, _ []string) (err error) {
-		db, err := at.open(c.Context())
+		db, err := at.open(c.Context(), opts)
 		if err != nil {
 			return err
 		}
@@ -53,7 +70,7 @@ func (at *place) run(do func(context.Context, *cobra.Command, *schema.DB) error)
 	}
 }
 
-func (at *place) open(ctx context.Context) (*schema.DB, error) {
+func (at *place) open(ctx context.Context, opts []schema.Option) (*schema.DB, error) {
 	file, err := at.file, error(nil)
 	if file == "" {
 		file, err = fxmodule.DefaultConfigFile()
@@ -74,11 +91,7 @@ func (at *place) open(ctx context.Context) (*schema.DB, error) {
 	if settings.Database.URL == "" {
 		return nil, errors.New("no database: give --database URL, or set database.url (DATABASE_URL)")
 	}
-	t := settings.Schema.Tables
-	return schema.Open(ctx, settings.Database.URL, schema.WithNames(schema.Names{
-		Prefix: settings.Schema.TablePrefix, Instance: t.Instance, Association: t.Association, Deadline: t.Deadline,
-		DeadlineLock: t.DeadlineLock, Command: t.Command, Event: t.Event, History: t.History,
-	}))
+	return schema.Open(ctx, settings.Database.URL, append(opts, schema.WithNames(fxmodule.TableNames(settings)))...)
 }
 
 func up(ctx context.Context, c *cobra.Command, db *schema.DB) error {
@@ -107,5 +120,8 @@ func status(ctx context.Context, c *cobra.Command, db *schema.DB) error {
 		return err
 	}
 	fmt.Fprintf(c.OutOrStdout(), "version %d, wanted %d\n", current, wanted)
+	if current < wanted {
+		return fmt.Errorf("%w: `norn schema up` with the same flags creates or migrates them", schema.ErrMissing)
+	}
 	return schema.Check(ctx, db)
 }
