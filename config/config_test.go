@@ -226,14 +226,14 @@ func TestP74KeysAreMatchedIgnoringCase(t *testing.T) {
 }
 
 func TestP74KeyInTwoSpellingsIsRefused(t *testing.T) {
-	for _, yaml := range []string{
-		"saga: {workers: 2, Workers: 3}",
-		"Saga: {workers: 2}\nsaga: {workers: 3}",
-		"saga: {workers: 2}\nsaga.workers: 3",
+	for yaml, spelt := range map[string]string{
+		"saga: {workers: 2, Workers: 3}":         "saga.Workers and as saga.workers",
+		"Saga: {workers: 2}\nsaga: {workers: 3}": "Saga.workers and as saga.workers",
+		"saga: {workers: 2}\nsaga.workers: 3":    "saga.workers and as saga.workers",
 	} {
 		_, err := norn(t, yaml)
 		require.ErrorContains(t, err, "config: saga.workers (", yaml)
-		require.ErrorContains(t, err, "is written twice, the second time as saga.workers; remove one", yaml)
+		require.ErrorContains(t, err, "is written twice, as "+spelt+"; remove one", yaml)
 	}
 }
 

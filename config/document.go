@@ -16,7 +16,8 @@ import (
 type document struct {
 	tree    map[string]any    // as decoded
 	entries map[string]any    // by lower-case dotted key; maps only when empty
-	twice   map[string]string // lower-case key to its second spelling
+	twice   map[string]string // lower-case key to both its spellings, as text
+	spelt   map[string]string // lower-case key to its first spelling
 }
 
 func read(file string) (document, error) {
@@ -31,7 +32,7 @@ func read(file string) (document, error) {
 	if err != nil {
 		return document{}, fmt.Errorf("config: %w", err)
 	}
-	d := document{tree: make(map[string]any), entries: make(map[string]any), twice: make(map[string]string)}
+	d := document{tree: make(map[string]any), entries: make(map[string]any), twice: make(map[string]string), spelt: make(map[string]string)}
 	if err := decoder.Decode(content, d.tree); err != nil {
 		return document{}, located(file, err)
 	}
@@ -82,7 +83,9 @@ func (d document) enter(prefix string, tree map[string]any) {
 		}
 		key := strings.ToLower(spelt)
 		if _, taken := d.entries[key]; taken {
-			d.twice[key] = spelt
+			d.twice[key] = d.spelt[key] + " and as " + spelt
+		} else {
+			d.spelt[key] = spelt
 		}
 		d.entries[key] = tree[name]
 	}

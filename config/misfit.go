@@ -32,8 +32,8 @@ func (s *Source) misfits(prefixes []string, sh shape) []fault {
 			continue
 		}
 		f := sh.misfit(key, entries[key])
-		if spelt, twice := s.written.twice[key]; twice {
-			f = &fault{key, fmt.Sprintf("is written twice, the second time as %s; remove one", spelt)}
+		if both, twice := s.written.twice[key]; twice {
+			f = &fault{key, fmt.Sprintf("is written twice, as %s; remove one", both)}
 		}
 		if f != nil && !reported[f.key] {
 			reported[f.key] = true

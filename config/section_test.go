@@ -173,7 +173,7 @@ payment:
 
 func TestP74KeyOfASectionInTwoSpellingsIsRefused(t *testing.T) {
 	_, err := paymentOf(load(t, "payment: {share: 1, Share: 2}"))
-	require.ErrorContains(t, err, "is written twice, the second time as payment.share; remove one")
+	require.ErrorContains(t, err, "is written twice, as payment.Share and as payment.share; remove one")
 }
 
 func TestTypeThatCannotBeReadIsRefused(t *testing.T) {

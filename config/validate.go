@@ -50,11 +50,11 @@ func (c Config) faults(unread map[string]bool) []fault {
 
 // refuse says what was found at s and what is wanted instead.
 func (s setting) refuse(got any, hint string) fault {
-	found := describe(got)
 	if s.secret {
-		found = "a value that is not shown"
+		return fault{s.Name, "must begin with sqlite:// or postgres:// and be a URL, special characters of a password escaped " +
+			"(the value is not shown, it may hold a password)"}
 	}
-	return fault{s.Name, fmt.Sprintf("got %s, want %s%s", found, s.Kind, hint)}
+	return fault{s.Name, fmt.Sprintf("got %s, want %s%s", describe(got), s.Kind, hint)}
 }
 
 // rule relates two keys.
