@@ -20,6 +20,9 @@ func (k Key) String() string { return fmt.Sprintf("%s/%s/%s", k.Type, k.ID, k.Na
 // Kind is what a build must know to fire a deadline.
 type Kind struct{ Type, Name string }
 
+// String is the kind as it stands in logs.
+func (k Kind) String() string { return k.Type + ": " + k.Name }
+
 // Due is a deadline that a sweep found. Whether it is still pending, only [Store.Claim] tells.
 type Due struct {
 	Key

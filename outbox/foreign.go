@@ -13,6 +13,9 @@ type Kind struct {
 	Type     string
 }
 
+// String is the kind as it stands in logs.
+func (k Kind) String() string { return k.SagaType + ": " + k.Type }
+
 // foreign lists the kinds of commands that are due and outside of the scope. It looks at no more than
 // the first thousand due rows.
 func (s *Store) foreign(ctx context.Context, sc scope, cutoff time.Time) ([]Kind, error) {

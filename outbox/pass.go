@@ -165,7 +165,8 @@ func (r *Relay) reportForeign(term context.Context) {
 	})
 	switch {
 	case changed && len(foreign) > 0:
-		r.cfg.Logger.Warn("outbox: overdue commands that this node cannot deliver", "kinds", foreign)
+		r.cfg.Logger.Warn("outbox: overdue commands that this node cannot deliver", "kinds", foreign,
+			"mend", "register a command handler or a sink for them here, or run a process that has one")
 	case changed:
 		r.cfg.Logger.Info("outbox: no overdue commands any more that this node cannot deliver")
 	}

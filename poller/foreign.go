@@ -37,7 +37,8 @@ func (p *Poller) reportForeign(ctx context.Context, known []deadline.Kind, cutof
 		p.log.Info("no due deadlines of unknown kinds any more")
 		return nil
 	}
-	p.log.Warn("due deadlines that this build does not know are left for another node", "kinds", kinds)
+	p.log.Warn("due deadlines that this build does not know are left for another node", "kinds", kinds,
+		"mend", "run a process whose saga types handle them; or give the type its former name with saga.Named, the deadline its saga.OnDeadline")
 	return nil
 }
 
