@@ -45,16 +45,24 @@ type checkIn struct {
 	SQLX       *sqlx.DB `optional:"true"`
 }
 
-// check reports all mistakes at once: those of settings, saga types, names and command handlers, and of the database.
-func check(in checkIn) (*checked, error) {
+// verdict is checked, or all mistakes at once: those of settings, saga types, names and command handlers, and of the
+// database. It is no constructor's error, to which fx would add the way to it through the graph.
+type verdict struct {
+	checked *checked
+	err     error
+}
+
+func check(in checkIn) verdict {
 	c, err := in.Registered.check()
 	if in.Registered.Settings.err != nil {
-		return c, err
+		return verdict{c, err}
 	}
 	given, choice := c.choose(in.SQL, in.SQLX)
 	c.given = given
-	return c, errors.Join(err, choice)
+	return verdict{c, errors.Join(err, choice)}
 }
+
+func provideChecked(v verdict) (*checked, error) { return v.checked, v.err }
 
 // check reports all mistakes that have nothing to do with the database.
 func (in registered) check() (*checked, error) {

@@ -32,6 +32,9 @@ type coreIn struct {
 }
 
 func newCore(in coreIn) *core {
+	if in.DB.err != nil {
+		return &core{err: in.DB.err}
+	}
 	slices.SortFunc(in.Interceptors, func(a, b interceptor) int { return cmp.Compare(a.order, b.order) })
 	var interceptors []saga.Interceptor
 	for _, i := range in.Interceptors {

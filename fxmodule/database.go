@@ -19,20 +19,21 @@ import (
 type database struct {
 	*schema.DB
 	clock *schema.Clock
+	err   error // why there is none
 }
 
 // openTimeout limits the first connection: fx gives constructors no context.
 const openTimeout = 10 * time.Second
 
-func openDatabase(c *checked, n *node) (*database, error) {
+func openDatabase(c *checked, n *node) *database {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()
 	db, err := c.open(ctx, schemaOptions(c.config, n))
 	if err != nil {
-		return nil, err
+		return &database{err: err}
 	}
 	n.database = db
-	d := &database{db, schema.NewClock(db)}
+	d := &database{DB: db, clock: schema.NewClock(db)}
 	n.add(part{
 		name:  "tables",
 		share: 1,
@@ -42,7 +43,7 @@ func openDatabase(c *checked, n *node) (*database, error) {
 		},
 		stop: func() error { return nil },
 	})
-	return d, nil
+	return d
 }
 
 func logSettings(c *checked, n *node) {
@@ -154,4 +155,4 @@ func driverName(pool *sql.DB) (string, error) {
 		"provide a *sqlx.DB, sqlx.NewDb(db, \"postgres\") or sqlx.NewDb(db, \"sqlite3\")", pool.Driver())
 }
 
-func provideDB(d *database) *schema.DB { return d.DB }
+func provideDB(d *database) (*schema.DB, error) { return d.DB, d.err }

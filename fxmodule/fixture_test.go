@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/dig"
 	"go.uber.org/fx"
 	"go.uber.org/fx/fxevent"
 	"go.uber.org/goleak"
@@ -82,12 +81,12 @@ func stop(t *testing.T, app *fx.App) {
 	require.NoError(t, app.Stop(ctx))
 }
 
-// golden compares the mistakes that stop an application with a file, without what fx puts before them.
+// golden compares the mistakes that stop an application with a file. fx puts nothing before them.
 func golden(t *testing.T, err error) {
 	t.Helper()
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "makeFuncStub")
-	got := dig.RootCause(err).Error() + "\n"
+	got := err.Error() + "\n"
 	file := filepath.Join("testdata", t.Name()+".golden")
 	if os.Getenv("NORN_UPDATE_GOLDEN") != "" {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))

@@ -34,8 +34,13 @@ func Check(opts ...fx.Option) error {
 	if err != nil {
 		return err
 	}
-	opts = append(opts, fx.Replace(&database{db, schema.NewClock(db)}), fx.Decorate(registered.check))
-	if err := first(opts, func(c *core, _ *runners) { c.engine.Close() }); err != nil {
+	opts = append(opts, fx.Replace(&database{DB: db, clock: schema.NewClock(db)}), fx.Decorate(registered.check))
+	if err := first(opts, func(c *core, r *runners) error {
+		if r.err == nil {
+			c.engine.Close()
+		}
+		return r.err
+	}); err != nil {
 		return err
 	}
 	return fx.ValidateApp(opts...)

@@ -23,6 +23,7 @@ import (
 type runners struct {
 	relay  *outbox.Relay
 	poller *poller.Poller
+	err    error // why there are none
 }
 
 type runnersIn struct {
@@ -42,7 +43,10 @@ const (
 	pollerDrain = 5 * time.Second
 )
 
-func newRunners(in runnersIn) (*runners, error) {
+func newRunners(in runnersIn) *runners {
+	if in.DB.err != nil {
+		return &runners{err: in.DB.err}
+	}
 	slices.SortFunc(in.Commands, func(a, b bound) int { return cmp.Compare(a.order, b.order) })
 	slices.SortFunc(in.Interceptors, func(a, b commandInterceptor) int { return cmp.Compare(a.order, b.order) })
 	errs := []error{in.Core.err}
@@ -53,12 +57,12 @@ func newRunners(in runnersIn) (*runners, error) {
 		errs = append(errs, fmt.Errorf("fxmodule: Sink is given %d times: want one", len(in.Sinks)))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return nil, errors.Join(err, in.DB.Close())
+		return &runners{err: errors.Join(err, in.DB.Close())}
 	}
 	relay, relayErr := in.newRelay()
 	poller, pollerErr := in.newPoller()
 	if err := errors.Join(relayErr, pollerErr); err != nil {
-		return nil, errors.Join(err, in.DB.Close())
+		return &runners{err: errors.Join(err, in.DB.Close())}
 	}
 	cfg := in.Checked.config
 	if cfg.Outbox.Relay.Enabled {
@@ -67,7 +71,7 @@ func newRunners(in runnersIn) (*runners, error) {
 	if cfg.Deadline.Enabled && cfg.Deadline.Polling.Enabled && len(in.Core.engine.Kinds()) > 0 {
 		in.Node.add(background("poller", 6, poller.Run))
 	}
-	return &runners{relay, poller}, nil
+	return &runners{relay: relay, poller: poller}
 }
 
 // addRelay lets the relay run where it could deliver anything. Elsewhere it would keep the lease from one that can.
@@ -154,5 +158,5 @@ func (c *checked) leaseName() string {
 	return fmt.Sprintf("sagas-%x", sum[:6])
 }
 
-func provideRelay(r *runners) *outbox.Relay   { return r.relay }
-func providePoller(r *runners) *poller.Poller { return r.poller }
+func provideRelay(r *runners) (*outbox.Relay, error)   { return r.relay, r.err }
+func providePoller(r *runners) (*poller.Poller, error) { return r.poller, r.err }
