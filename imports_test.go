@@ -26,7 +26,7 @@ var arrows = map[string][]string{
 	"config":            {},
 	"schema":            {},
 	"deadline":          {"schema"},
-	"lease":             {"schema"},
+	"lease":             {"schema", "retry"},
 	"outbox":            {"lease", "schema", "retry"},
 	"poller":            {"deadline", "lease", "retry"},
 	"saga/internal/...": {},

@@ -5,23 +5,31 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/norn-go/norn/retry"
 )
 
 // supervisor knows whether things go well, logs when that changes, and says how long to pause.
 type supervisor struct {
 	log     *slog.Logger
 	plain   *slog.Logger  // without this holder
-	longest time.Duration // pause
 	healthy time.Duration // work that lasts this long has got over its trouble
+	trouble *retry.Trouble
 
-	mu       sync.Mutex
-	failures int
-	since    time.Time
-	waited   string // for this holder
-	inWork   bool   // the trouble is of the work, not of the lease
+	mu      sync.Mutex
+	pauses  retry.Pauses
+	waited  string // for this holder
+	failing bool
+	inWork  bool // the trouble is of the work, not of the lease
 }
 
-const firstPause = 100 * time.Millisecond
+func newSupervisor(l *Locker, longest time.Duration) *supervisor {
+	return &supervisor{
+		log: l.log, plain: l.plain, healthy: l.ttl / 3,
+		trouble: retry.NewTrouble(l.log, "lease trouble"),
+		pauses:  retry.Pauses{First: 100 * time.Millisecond, Longest: longest},
+	}
+}
 
 // working notes that the lease was taken under a term; the function returned notes that work is back.
 func (s *supervisor) working(term int64) (back func()) {
@@ -54,25 +62,20 @@ func (s *supervisor) waits(err error) {
 
 // failed notes trouble, of the work or of the lease, and returns the pause before the next try.
 func (s *supervisor) failed(err error, inWork bool) time.Duration {
+	s.trouble.Seen(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failures++; s.failures == 1 {
-		s.since, s.inWork = time.Now(), inWork
-		s.log.Warn("lease trouble", "err", err)
+	if !s.failing {
+		s.failing, s.inWork = true, inWork
 	}
-	pause := firstPause
-	for i := 1; i < s.failures && pause < s.longest; i++ {
-		pause *= 2
-	}
-	return min(pause, s.longest)
+	return s.pauses.Next()
 }
 
 // fine notes that there is no trouble, or none any more.
 func (s *supervisor) fine(why string) {
+	s.trouble.Over("now", why)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failures > 0 {
-		s.log.Info("lease trouble over", "now", why, "failures", s.failures, "lasted", time.Since(s.since))
-	}
-	s.failures, s.inWork = 0, false
+	s.failing, s.inWork = false, false
+	s.pauses.Reset()
 }

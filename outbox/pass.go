@@ -6,12 +6,14 @@ import (
 	"runtime/debug"
 	"slices"
 	"time"
+
+	"github.com/norn-go/norn/retry"
 )
 
 // lead makes passes until the term ends.
 func (r *Relay) lead(term context.Context, c *crew) {
-	again := growing{first: 100 * time.Millisecond, longest: min(5*time.Second, r.cfg.Interval)}
-	unspun := growing{first: 10 * time.Millisecond, longest: min(time.Second, r.cfg.Interval)}
+	again := retry.Pauses{First: 100 * time.Millisecond, Longest: min(5*time.Second, r.cfg.Interval)}
+	unspun := retry.Pauses{First: 10 * time.Millisecond, Longest: min(time.Second, r.cfg.Interval)}
 	var reported time.Time
 	for term.Err() == nil {
 		until, err := r.look(term, c)
@@ -19,21 +21,21 @@ func (r *Relay) lead(term context.Context, c *crew) {
 		case term.Err() != nil:
 			return
 		case err != nil:
-			r.looking.seen(err)
-			pause(term, again.next())
+			r.looking.Seen(err)
+			retry.Sleep(term, again.Next())
 			continue
 		}
-		r.looking.over()
-		again.reset()
+		r.looking.Over()
+		again.Reset()
 		if now := time.Now(); now.Sub(reported) >= r.cfg.Interval {
 			reported = now
 			r.reportForeign(term)
 		}
 		r.sleep(term, until)
 		if r.left.Swap(0) > 0 {
-			pause(term, unspun.next())
+			retry.Sleep(term, unspun.Next())
 		} else {
-			unspun.reset()
+			unspun.Reset()
 		}
 	}
 }
@@ -139,15 +141,6 @@ func (r *Relay) sleep(term context.Context, until time.Time) {
 		}
 		timer.Stop()
 		return
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/norn-go/norn/lease"
+	"github.com/norn-go/norn/retry"
 )
 
 // Relay delivers stored commands while it holds its lease. Make it with [NewRelay]; it is safe for
@@ -28,8 +29,8 @@ type Relay struct {
 	reads    atomic.Int64 // of due commands, so far
 	left     atomic.Int64 // commands left as they were, since the last pause
 	progress atomic.Int64 // commands delivered or recorded as failed
-	looking  trouble
-	writing  trouble
+	looking  *retry.Trouble
+	writing  *retry.Trouble
 	failing  lately
 
 	mu    sync.Mutex
@@ -54,8 +55,8 @@ func NewRelay(store *Store, locker *lease.Locker, cfg Config) (*Relay, error) {
 		room:    make(chan struct{}, cfg.Workers),
 		passing: make(chan struct{}, 1),
 		alarm:   newAlarm(),
-		looking: trouble{log: cfg.Logger, what: "finding commands"},
-		writing: trouble{log: cfg.Logger, what: "recording deliveries"},
+		looking: retry.NewTrouble(cfg.Logger.With("what", "finding commands"), "outbox trouble"),
+		writing: retry.NewTrouble(cfg.Logger.With("what", "recording deliveries"), "outbox trouble"),
 		failing: lately{silence: cfg.Interval, told: map[string]time.Time{}},
 	}
 	return r, nil

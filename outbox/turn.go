@@ -124,20 +124,20 @@ func logged(w waiting, err error) []any {
 // not work it is tried again, because the command would else be delivered once more; after the term it
 // is tried once.
 func (r *Relay) record(term context.Context, write func(context.Context) error) bool {
-	again := growing{first: 100 * time.Millisecond, longest: 5 * time.Second}
+	again := retry.Pauses{First: 100 * time.Millisecond, Longest: 5 * time.Second}
 	for {
 		over := term.Err() != nil
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(term), recordTime)
 		err := write(ctx)
 		cancel()
 		if err == nil {
-			r.writing.over()
+			r.writing.Over()
 			return true
 		}
-		r.writing.seen(err)
+		r.writing.Seen(err)
 		if over {
 			return false
 		}
-		pause(term, again.next())
+		retry.Sleep(term, again.Next())
 	}
 }

@@ -6,20 +6,25 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/norn-go/norn/retry"
 )
 
 // loop makes passes until ctx ends. What it dispatched is waited for by Run.
 func (p *Poller) loop(ctx, work context.Context) {
-	trouble := trouble{log: p.log, longest: min(p.cfg.Interval, longestPause)}
+	trouble := retry.NewTrouble(p.log, "sweep trouble")
+	pauses := retry.Pauses{First: 100 * time.Millisecond, Longest: min(p.cfg.Interval, 5*time.Second)}
 	for ctx.Err() == nil {
 		next, err := p.guarded(ctx, work)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			sleep(ctx, trouble.failed(err))
+			trouble.Seen(err)
+			retry.Sleep(ctx, pauses.Next())
 		default:
-			trouble.over()
+			trouble.Over()
+			pauses.Reset()
 			p.await(ctx, next)
 		}
 	}
@@ -87,13 +92,4 @@ func (p *Poller) until(next time.Time) time.Duration {
 		pause = max(pause, time.Millisecond)
 	}
 	return max(pause, p.rest.remaining())
-}
-
-func sleep(ctx context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
