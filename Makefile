@@ -35,7 +35,8 @@ race: toolchain ## run all tests with the race detector
 .PHONY: compat
 compat: toolchain ## run the tests on other drivers, pgx and modernc.org/sqlite
 	@cd compat
-	../$(with_postgres) go test -timeout 5m -count=1 -tags compat -overlay overlay.json . $(addprefix $(module)/,$(compat_packages))
+	../$(with_postgres) go test -timeout 5m -count=1 -tags compat -overlay overlay.json $(addprefix $(module)/,$(compat_packages))
+	CGO_ENABLED=0 ../$(with_postgres) go test -timeout 2m -count=1 -tags compat -overlay overlay.json .
 	echo "make compat: everything passed, on pgx and on modernc.org/sqlite"
 
 .PHONY: lint

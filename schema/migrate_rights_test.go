@@ -16,9 +16,7 @@ func TestMigrationWithoutASchemaToCreateInSaysSo(t *testing.T) {
 	query := address.Query()
 	query.Set("search_path", "nowhere")
 	address.RawQuery = query.Encode()
-	db, err := schema.Open(t.Context(), address.String())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db := schematest.Connect(t, address.String())
 	require.ErrorContains(t, schema.Migrate(t.Context(), db), "no schema of the search_path exists")
 	require.ErrorIs(t, schema.Check(t.Context(), db), schema.ErrMissing)
 }

@@ -1,15 +1,12 @@
 package schema
 
 import (
-	"cmp"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/mattn/go-sqlite3"
 )
 
 type sqlite struct{}
@@ -60,21 +57,16 @@ const (
 	codeUnique     = 19 | 8<<8
 )
 
-// sqliteCode is the extended result code that an error tells, 0 if it is none of SQLite's: mattn/go-sqlite3 keeps it
-// in a field, modernc.org/sqlite has it told by a method.
+// sqliteCode is the extended result code that an error tells, 0 if it is none of SQLite's.
 func sqliteCode(err error) int {
-	var own sqlite3.Error
-	if errors.As(err, &own) {
-		return cmp.Or(int(own.ExtendedCode), int(own.Code))
-	}
-	var other interface {
+	var told interface {
 		error
 		Code() int
 	}
-	if errors.As(err, &other) {
-		return other.Code()
+	if errors.As(err, &told) {
+		return told.Code()
 	}
-	return 0
+	return codeInField(err)
 }
 
 // busy reports whether another connection had the file, or a table in it, locked.
