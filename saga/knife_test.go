@@ -41,7 +41,9 @@ type knife struct {
 	fired   bool
 	dead    bool
 	at      int
-	between func() // happens before statement at, or at the first chance behind
+	begun   int
+	each    func() // happens before every statement
+	between func() // happens before transaction at, if no other is open, else before the next one
 }
 
 func newKnife() *knife { return &knife{turn: make(chan struct{}, 1)} }
@@ -53,10 +55,17 @@ func (k *knife) arm(f fault) {
 	<-k.turn
 }
 
-// overtake lets something happen before a statement, when no transaction is open.
+// overtake lets something happen before a transaction, 1 first.
 func (k *knife) overtake(at int, between func()) {
 	k.turn <- struct{}{}
-	k.count, k.at, k.between = 0, at, between
+	k.begun, k.at, k.between = 0, at, between
+	<-k.turn
+}
+
+// watch lets something happen before every statement from now on; nil: nothing.
+func (k *knife) watch(each func()) {
+	k.turn <- struct{}{}
+	k.each = each
 	<-k.turn
 }
 
@@ -74,7 +83,11 @@ func (k *knife) cut(opens int) (before, after bool) {
 	k.turn <- struct{}{}
 	defer func() { <-k.turn }()
 	k.count++
-	if k.between != nil && k.open == 0 && k.count >= k.at {
+	if k.each != nil {
+		k.each()
+	}
+	k.begun += opens
+	if k.between != nil && opens > 0 && k.open == 0 && k.begun >= k.at {
 		happen := k.between
 		k.between, k.fired = nil, true
 		happen()

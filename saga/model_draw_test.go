@@ -69,12 +69,12 @@ type redelivers struct {
 
 func drawStep(t *rapid.T) step {
 	kinds := []string{
-		"handle", "handle", "handle", "handle", "handle", "handle", "tick", "tick", "sweep", "sweep", "sweep", "flush",
-		"redeliver", "redeliver", "break", "together", "overtaken", "overtaken", "rivals", "operate", "restart",
+		"handle", "handle", "handle", "handle", "handle", "handle", "tick", "tick", "tick", "sweep", "sweep", "flush", "flush",
+		"redeliver", "redeliver", "break", "together", "overtaken", "overtaken", "overtaken", "rivals", "rivals", "operate", "restart",
 	}
 	switch rapid.SampledFrom(kinds).Draw(t, "step") {
 	case "tick":
-		return ticks{time.Duration(rapid.SampledFrom([]int{1, 5, 10, 60, -3}).Draw(t, "seconds")) * time.Second}
+		return ticks{time.Duration(rapid.SampledFrom([]int{10, 60, 5, 1, -3}).Draw(t, "seconds")) * time.Second}
 	case "sweep":
 		return sweeps{drawNode(t), drawFault(t)}
 	case "flush":
@@ -99,20 +99,23 @@ func drawStep(t *rapid.T) step {
 	return handles{drawNode(t), drawHappening(t, true, 0), drawFault(t)}
 }
 
+// drawOvertaken draws what a sweep or an event meets between its look at the tables and its transaction.
 func drawOvertaken(t *rapid.T) step {
-	s := overtaken{At: rapid.IntRange(1, 12).Draw(t, "at")}
+	s := overtaken{At: rapid.IntRange(1, 3).Draw(t, "at")}
 	if rapid.Bool().Draw(t, "event") {
 		event := drawHappening(t, true, 0)
 		s.Event = &event
 		s.By = drawHappening(t, false, 0)
 		return s
 	}
-	s.By = drawHappening(t, false, time.Second)
+	s.By = happening{Kind: "Next", Saga: drawSaga(t)}
+	verbs := []verb{schedules, schedules, schedules, cancels, sends, ends}
+	s.By.Moves = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) move { return drawMove(t, verbs, time.Second) }), 1, 4).Draw(t, "moves")
 	return s
 }
 
 func drawNode(t *rapid.T) string { return rapid.SampledFrom([]string{"a", "b"}).Draw(t, "node") }
-func drawSaga(t *rapid.T) string { return rapid.SampledFrom([]string{"1", "2"}).Draw(t, "saga") }
+func drawSaga(t *rapid.T) string { return rapid.SampledFrom([]string{"1", "1", "2"}).Draw(t, "saga") }
 
 func drawFault(t *rapid.T) fault {
 	if rapid.IntRange(0, 2).Draw(t, "faulty") < 2 {
@@ -131,16 +134,17 @@ func drawHappening(t *rapid.T, tagged bool, soonest time.Duration) happening {
 			h.Saga = ""
 		}
 	}
-	h.Moves = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) move { return drawMove(t, soonest) }), 0, 4).Draw(t, "moves")
+	h.Moves = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) move { return drawMove(t, allVerbs, soonest) }), 0, 4).Draw(t, "moves")
 	return h
 }
 
-func drawMove(t *rapid.T, soonest time.Duration) move {
-	verbs := []verb{schedules, schedules, schedules, schedules, sends, sends, cancels, adds, removes, ends, refuses, panics}
+var allVerbs = []verb{schedules, schedules, schedules, schedules, schedules, schedules, sends, sends, cancels, adds, removes, ends, refuses, panics}
+
+func drawMove(t *rapid.T, verbs []verb, soonest time.Duration) move {
 	m := move{Verb: rapid.SampledFrom(verbs).Draw(t, "verb")}
 	switch m.Verb {
 	case schedules:
-		after := time.Duration(rapid.SampledFrom([]int{1, 5, 10, 60, 0, -5}).Draw(t, "after")) * time.Second
+		after := time.Duration(rapid.SampledFrom([]int{1, 5, 0, 10, 60, -5}).Draw(t, "after")) * time.Second
 		m.After = max(after, soonest)
 		m.Name = rapid.SampledFrom(deadlineNames).Draw(t, "name")
 	case cancels:

@@ -24,6 +24,8 @@ type node struct {
 	pool   *sqlx.DB
 	db     *schema.DB
 	engine *saga.Engine
+	signal *deadline.Signal
+	outbox *outbox.Signal
 	poller *poller.Poller // under the lease that all nodes share
 	rival  *poller.Poller // under a lease of its own, as one who believes to lead
 	relay  *outbox.Relay
@@ -41,8 +43,9 @@ func (n *node) open(w *world, name string) (err error) {
 		return err
 	}
 	quiet := slog.New(slog.DiscardHandler)
+	n.signal, n.outbox = deadline.NewSignal(), outbox.NewSignal()
 	n.engine, err = saga.New(n.db, saga.Config{
-		Workers: 4, Service: saga.Services(w.script), Now: w.clock, Logger: quiet,
+		Workers: 4, Service: saga.Services(w.script), Now: w.clock, Signal: n.signal, Outbox: n.outbox, Logger: quiet,
 	}, w.definition)
 	if err != nil {
 		return err

@@ -35,8 +35,21 @@ type handles struct {
 
 func (s handles) String() string { return fmt.Sprintf("%s.Handle(%s)%s", s.Node, s.Event, s.Fault) }
 
+// run hands the event over once more if the fault came in between, after a look at what that left.
 func (s handles) run(w *world) error {
-	err := w.on(s.Node, s.Fault, func(n *node) error { return n.handle(s.Event) })
+	if s.Fault.At == 0 {
+		return s.Event.judge(w.model, w.nodes[s.Node].handleListening(s.Event, w.model))
+	}
+	again := false
+	err := w.on(s.Node, s.Fault, func(n *node) error {
+		if again {
+			if err := w.allOrNothing(s.outcomes(w.model)[0]); err != nil {
+				return err
+			}
+		}
+		again = true
+		return n.handle(s.Event)
+	})
 	return s.Event.judge(w.model, err)
 }
 
@@ -226,7 +239,7 @@ func (s overtaken) String() string {
 	if s.Event != nil {
 		call = fmt.Sprintf("Handle(%s)", s.Event)
 	}
-	return fmt.Sprintf("a.%s // before statement %d: b.Handle(%s)", call, s.At, s.By)
+	return fmt.Sprintf("a.%s // before transaction %d: b.Handle(%s)", call, s.At, s.By)
 }
 
 func (s overtaken) run(w *world) error {

@@ -24,6 +24,16 @@ func (v view) sorted() view {
 	return v
 }
 
+// of are the lines of one saga.
+func (v view) of(id string) (lines view) {
+	for _, line := range v {
+		if _, rest, _ := strings.Cut(line, " "); strings.HasPrefix(rest, id) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
 // view is what the tables must hold.
 func (m *model) view() view {
 	var v view

@@ -103,6 +103,22 @@ func (w *world) step(s step) error {
 	return fmt.Errorf("what is stored (of %d allowed outcomes the first is compared):\n%s", len(outcomes), differ(outcomes[0].view(), got))
 }
 
+// allOrNothing requires that each saga is stored as it was, or as it is to be.
+func (w *world) allOrNothing(after *model) error {
+	got, err := look(context.Background(), w.eye.db, w.sink)
+	if err != nil {
+		return err
+	}
+	old, next := w.model.view(), after.view()
+	for _, id := range sagaIDs {
+		stored := got.of(id)
+		if !slices.Equal(stored, old.of(id)) && !slices.Equal(stored, next.of(id)) {
+			return fmt.Errorf("after the fault saga %s is neither as before nor as it is to be:\n%s", id, differ(old.of(id), stored))
+		}
+	}
+	return nil
+}
+
 // clock is the framework clock of all nodes.
 func (w *world) clock() time.Time { return beginning.Add(w.elapsed) }
 
@@ -126,6 +142,8 @@ func (w *world) on(name string, f fault, work func(*node) error) error {
 	}
 	return work(n)
 }
+
+var sagaIDs = []string{"1", "2"}
 
 var deadlineNames = []string{"t", "u", "v", "parcel"}
 

@@ -1,0 +1,45 @@
+// Mutants breaks norn on purpose, one way after the other, and sees whether a test notices within a minute. It
+// prints a table and fails when a mutant survives. The arguments choose mutants by parts of their names; without
+// any all are tried. The sources stay as they are.
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+func run(chosen []string) error {
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	var survivors []string
+	fmt.Printf("%-58s %-72s %s\n", "mutant", "caught by", "seconds")
+	for _, m := range mutants {
+		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(part string) bool { return strings.Contains(m.name, part) }) {
+			continue
+		}
+		v, err := m.try(root)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.name, err)
+		}
+		if v.by == "" {
+			survivors = append(survivors, m.name)
+			v.by = "nobody"
+		}
+		fmt.Printf("%-58s %-72s %7.1f\n", m.name, v.by, v.took.Seconds())
+	}
+	if len(survivors) > 0 {
+		return fmt.Errorf("not noticed: %s", strings.Join(survivors, ", "))
+	}
+	return nil
+}

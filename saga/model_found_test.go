@@ -1,0 +1,41 @@
+package saga_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/norn-go/norn/schema/schematest"
+)
+
+// Scripts that the model was, or would be, surprised by.
+var foundScripts = map[string][]step{
+	"a deadline rescheduled between its selection and its claim does not fire": {
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{schedules, "t", 10 * time.Second}}}},
+		ticks{10 * time.Second},
+		overtaken{At: 1, By: happening{"Next", "1", nil, "e2", moves{{schedules, "t", 60 * time.Second}}}},
+	},
+	"a process that dies before its commit leaves nothing": {
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{schedules, "t", 10 * time.Second}, {sends, "", 0}}}, Fault: fault{At: 4, After: true, Die: true}},
+	},
+	"an event that lost its association between the match and the lock is not handled": {
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{adds, "x", 0}}}},
+		overtaken{
+			Event: &happening{"Next", "", []string{"x"}, "e2", moves{{sends, "", 0}}}, At: 1,
+			By: happening{"Next", "1", nil, "e3", moves{{removes, "x", 0}, {sends, "", 0}}},
+		},
+	},
+	"two sweeps at once wait for each other's lock of the file": {
+		rivals{},
+	},
+}
+
+func TestFoundScriptsEndAsTheirModelSays(t *testing.T) {
+	for _, database := range schematest.Databases {
+		at := newPlace(t, database)
+		for name, script := range foundScripts {
+			t.Run(database+"/"+name, func(t *testing.T) { require.NoError(t, inBubble(t, at, script)) })
+		}
+	}
+}
