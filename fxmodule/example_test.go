@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"go.uber.org/dig"
 	"go.uber.org/fx"
 
 	"github.com/norn-go/norn/config"
@@ -67,7 +66,7 @@ func ExampleSaga_mistakes() {
 		fxmodule.Saga[Reservation]("reservation", saga.Start((*Reservation).OnHeld)),
 		fxmodule.CommandHandler(func(ReleaseSeat) error { return nil }),
 	)
-	fmt.Println(dig.RootCause(app.Err()))
+	fmt.Println(app.Err())
 	// Output:
 	// config: saga.workers (given by the program): got "none", want whole number, from 1 to 65536
 	// saga: reservation: start fxmodule_test.(*Reservation).OnHeld: no association: add saga.By(…)

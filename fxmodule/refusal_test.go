@@ -102,6 +102,16 @@ func TestCase0124DisabledDeadlinesBesideADeclaredOneAreRefused(t *testing.T) {
 	golden(t, refused(anyDatabase(t), orders(), fxmodule.Override("saga.deadline.enabled", "false")))
 }
 
+func TestMistakesComeBeforeWhateverTheApplicationInvokes(t *testing.T) {
+	err := fx.New(quiet, fxmodule.ConfigFile(""), orders(),
+		fx.Provide(func() *Ledger { panic("made") }),
+		fx.Invoke(func(*saga.Engine, *Ledger) {}),
+		fxmodule.Module,
+	).Err()
+	require.EqualError(t, err, "fxmodule: no database: set database.url (DATABASE_URL), or provide a *sql.DB or a *sqlx.DB "+
+		"(no settings file: ConfigFile is empty)")
+}
+
 func TestNoDatabaseIsRefused(t *testing.T) { golden(t, refused(orders())) }
 
 func TestTheErrorWithoutADatabaseSaysWhichSettingsWereRead(t *testing.T) {
