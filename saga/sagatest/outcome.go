@@ -10,7 +10,7 @@ import (
 	"github.com/norn-go/norn/saga"
 )
 
-// errorKey is what an outcome tells a step's error under; its text may differ.
+// errorKey is what an outcome tells a step's error under. A step that had one may have another or, done again, none.
 const errorKey = "error of the step"
 
 // outcome is what a step of a scenario came to, by what it is about: what every run must find the same.
@@ -103,7 +103,7 @@ func differences(want, got outcome) (lines []string) {
 	for _, about := range slices.Sorted(maps.Keys(all)) {
 		expected, there := want.is[about]
 		actual, here := got.is[about]
-		if expected == actual || about == errorKey && there && here {
+		if expected == actual || about == errorKey && there {
 			continue
 		}
 		lines = append(lines, "  "+about)
