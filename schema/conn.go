@@ -47,9 +47,9 @@ func (c *Conn) Get(ctx context.Context, dest any, query string, args ...any) err
 }
 
 // Read runs a statement that changes nothing and returns one row into dest; without a row it is sql.ErrNoRows. It does
-// not wait for writers.
+// not wait for this process' writers.
 func (c *Conn) Read(ctx context.Context, dest any, query string, args ...any) error {
-	return c.runner().get(ctx, dest, query, args)
+	return patiently(ctx, func() error { return c.runner().get(ctx, dest, query, args) })
 }
 
 func (c *Conn) runner() runner {
