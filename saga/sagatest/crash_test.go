@@ -60,7 +60,7 @@ func TestEveryKindOfStepIsDoneAgainAfterACrash(t *testing.T) {
 					h.Send(Note{"a"})
 					h.Send(Note{"b"})
 					h.Add("tag", "x")
-					h.Schedule("u", 30*time.Minute)
+					h.Schedule("u", time.Hour-time.Second)
 					h.Schedule("parcel", 2*time.Hour, deadline.WithPayload(Parcel{7}))
 					return nil
 				}})

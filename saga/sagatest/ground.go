@@ -1,10 +1,10 @@
 package sagatest
 
 import (
-	"database/sql/driver"
 	"fmt"
 	"testing"
 
+	"github.com/norn-go/norn/saga/internal/knife"
 	"github.com/norn-go/norn/schema"
 	"github.com/norn-go/norn/schema/schematest"
 )
@@ -14,9 +14,9 @@ type ground struct {
 	t        testing.TB
 	database Database
 	db       *schema.DB
-	driver   driver.Driver
-	name     string // of the driver
-	dsn      string
+	stock    *knife.Stock
+	ahead    int             // connections that the stock opens ahead
+	name     string          // of the driver
 	kept     map[string]bool // whether a table is cleared by hand: those of norn, but for what migrating put there
 }
 
@@ -24,7 +24,12 @@ func newGround(t testing.TB, database Database) *ground {
 	t.Helper()
 	address := schematest.URL(t, string(database))
 	g := &ground{t: t, database: database, db: schematest.Open(t, address), kept: map[string]bool{}}
-	g.driver, g.name, g.dsn = schematest.Driver(t, address)
+	own, name, dsn := schematest.Driver(t, address)
+	g.stock, g.name = knife.NewStock(own, dsn, "DISCARD ALL"), name
+	if name == "postgres" { // other drivers remember what they prepared, or need no server
+		g.ahead = 6
+	}
+	t.Cleanup(g.stock.Close)
 	for _, r := range g.relations() {
 		var rows int
 		if err := g.db.DB.Get(&rows, "SELECT count(*) FROM "+quoted(r.Name)); err != nil {
@@ -54,9 +59,12 @@ func (g *ground) relations() (all []relation) {
 	return all
 }
 
-// clear empties norn's tables and drops the application's.
+// clear makes ready for the next run: it empties norn's tables and drops the application's.
 func (g *ground) clear() {
 	g.t.Helper()
+	if err := g.stock.Fill(g.ahead); err != nil { // outside the bubbles of runs, for a connection is of one bubble or of none
+		g.t.Fatalf("sagatest: connect: %v", err)
+	}
 	for _, r := range g.relations() {
 		clears, norns := g.kept[r.Name]
 		statement := fmt.Sprintf("DROP %s IF EXISTS %s%s", r.Kind, quoted(r.Name), cascade[g.database])

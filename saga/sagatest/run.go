@@ -87,7 +87,7 @@ func playRun[S any](t testing.TB, r *run, scenario func(f *Fixture[S])) {
 func (r *run) open(ctx context.Context, opts ...schema.Option) (*schema.DB, error) {
 	r.knife.Watch(false)
 	r.knife.Revive()
-	pool := sqlx.NewDb(knife.Open(r.ground.driver, r.ground.dsn, r.knife), r.ground.name)
+	pool := sqlx.NewDb(knife.Open(r.ground.stock, r.knife), r.ground.name)
 	pool.SetMaxOpenConns(8)
 	pool.SetMaxIdleConns(8)
 	db, err := schema.Wrap(pool, append(opts, schema.WithoutPrepare())...)

@@ -6,45 +6,35 @@ import (
 	"database/sql/driver"
 )
 
-// Open makes a pool of a driver's connections that k can cut.
-func Open(d driver.Driver, dsn string, k *Knife) *sql.DB { return sql.OpenDB(&connector{d, dsn, k}) }
+// Open makes a pool of connections from a stock that k can cut.
+func Open(s *Stock, k *Knife) *sql.DB { return sql.OpenDB(&connector{s, k}) }
 
 type connector struct {
-	driver driver.Driver
-	dsn    string
-	knife  *Knife
+	stock *Stock
+	knife *Knife
 }
 
-func (c *connector) Driver() driver.Driver { return c.driver }
+func (c *connector) Driver() driver.Driver { return c.stock.driver }
 
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	generation, err := c.knife.begins(ctx)
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.connect(ctx)
+	raw, err := c.stock.take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: raw, knife: c.knife, generation: generation}, nil
-}
-
-func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
-	if d, ok := c.driver.(driver.DriverContext); ok {
-		own, err := d.OpenConnector(c.dsn)
-		if err != nil {
-			return nil, err
-		}
-		return own.Connect(ctx)
-	}
-	return c.driver.Open(c.dsn)
+	return &conn{Conn: raw, stock: c.stock, knife: c.knife, generation: generation}, nil
 }
 
 // conn is a driver's connection that a knife can cut. The driver has the interfaces with contexts.
 type conn struct {
 	driver.Conn
+	stock      *Stock
 	knife      *Knife
 	generation int
+	tx         driver.Tx // nil: none is open
 	broken     bool
 }
 
@@ -65,8 +55,17 @@ func under[T any](ctx context.Context, c *conn, text string, run func() (T, erro
 		discard(result)
 	}
 	c.broken = true
-	_ = c.Conn.Close()
+	_ = c.end()
 	return none, c.knife.err
+}
+
+// end gives the connection up, and with it its transaction.
+func (c *conn) end() error {
+	if c.tx != nil {
+		_ = c.tx.Rollback()
+		c.tx = nil
+	}
+	return c.stock.give(c.Conn)
 }
 
 // Close implements driver.Conn.
@@ -74,7 +73,7 @@ func (c *conn) Close() error {
 	if c.broken {
 		return nil
 	}
-	return c.Conn.Close()
+	return c.end()
 }
 
 // IsValid implements driver.Validator.
@@ -123,23 +122,24 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	inner, err := under(ctx, c, "BEGIN", func() (driver.Tx, error) { return c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts) }, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &tx{inner, c, ctx}, nil
+	return under(ctx, c, "BEGIN", func() (_ driver.Tx, err error) {
+		if c.tx, err = c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts); err != nil {
+			c.tx = nil
+			return nil, err
+		}
+		return &tx{c, ctx}, nil
+	}, nil)
 }
 
-// tx is a transaction on a conn.
+// tx is the transaction on a conn.
 type tx struct {
-	driver.Tx
 	conn *conn
 	ctx  context.Context // that it was begun with
 }
 
 // Commit implements driver.Tx.
 func (t *tx) Commit() error {
-	_, err := under(t.ctx, t.conn, "COMMIT", func() (struct{}, error) { return struct{}{}, t.Tx.Commit() }, nil)
+	_, err := under(t.ctx, t.conn, "COMMIT", func() (struct{}, error) { return struct{}{}, t.over().Commit() }, nil)
 	return err
 }
 
@@ -148,7 +148,13 @@ func (t *tx) Rollback() error {
 	if t.conn.broken {
 		return t.conn.knife.err
 	}
-	return t.Tx.Rollback()
+	return t.over().Rollback()
+}
+
+func (t *tx) over() driver.Tx {
+	inner := t.conn.tx
+	t.conn.tx = nil
+	return inner
 }
 
 // PrepareContext implements driver.ConnPrepareContext. Only running the statement counts.
