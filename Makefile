@@ -39,6 +39,10 @@ compat: toolchain ## run the tests on other drivers, pgx and modernc.org/sqlite
 	CGO_ENABLED=0 ../$(with_postgres) go test -timeout 2m -count=1 -tags compat -overlay overlay.json .
 	echo "make compat: everything passed, on pgx and on modernc.org/sqlite"
 
+.PHONY: mutants
+mutants: toolchain ## break norn on purpose and see that tests notice (mutants="token lease" chooses)
+	@$(with_postgres) go run ./mutants $(mutants)
+
 .PHONY: lint
 lint: toolchain ## run the linters (the first run builds them, which takes minutes)
 	@$(golangci) run ./...
@@ -64,8 +68,10 @@ check-golden: toolchain ## fail if a generated or golden file is not current
 	@scripts/check-golden.sh
 
 .PHONY: tidy-check
-tidy-check: toolchain ## fail if go.mod or go.sum is not tidy
+tidy-check: toolchain ## fail if a go.mod or go.sum is not tidy
 	@go mod tidy -diff
+	cd compat
+	go mod tidy -diff
 
 .PHONY: clean
 clean: ## remove what builds and test runs left in the tree

@@ -2,6 +2,7 @@ package saga_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -23,8 +24,9 @@ import (
 // the answer to a COMMIT.
 type wire struct {
 	trips atomic.Int64
-	lose  atomic.Int64 // so many more COMMITs lose their answer
-	lost  func()       // called when one is lost
+	lose  atomic.Int64 // so many more COMMITs, or requests that contain the word, lose their answer
+	word  string
+	lost  func() // called when one is lost
 	mu    sync.Mutex
 	wait  int    // so many more requests until
 	then  func() // this is called
@@ -98,7 +100,7 @@ func (c *wiredConn) pass(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = true
-	if bytes.Contains(bytes.ToUpper(p), []byte("COMMIT\x00")) && c.wire.lose.Load() > 0 {
+	if bytes.Contains(bytes.ToUpper(p), []byte(cmp.Or(c.wire.word, "COMMIT\x00"))) && c.wire.lose.Load() > 0 {
 		c.wire.lose.Add(-1)
 		c.losing = true
 	}
@@ -178,6 +180,21 @@ func TestEventOfAnExistingSagaTakesFiveRoundTrips(t *testing.T) {
 			require.EqualValues(t, 5, w.trips.Load()-before) // begin, associations, load, flush, commit
 			require.Equal(t, 5, s.count("1"))
 		})
+	}
+}
+
+func TestStatementWhoseAnswerIsLostMayBeRunAgain(t *testing.T) {
+	w, db := wired(t, nil)
+	w.word = "SAGA_EVENT"
+	for query, args := range map[string][]any{"DELETE FROM {event}": nil, "DELETE FROM {event} WHERE event_id = ?": {"e"}} {
+		remove := func(ctx context.Context, tx *schema.Tx) error {
+			_, err := tx.Exec(ctx, query, args...)
+			return err
+		}
+		w.lose.Store(1)
+		require.ErrorIs(t, db.Tx(t.Context(), remove), schema.ErrUnavailable, query)
+		require.Zero(t, w.lose.Load())
+		require.NoError(t, db.Tx(t.Context(), remove))
 	}
 }
 
