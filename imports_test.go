@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"schema/schematest": {"schema"},
 	"saga/sagatest":     {"fxmodule", "saga", "poller", "outbox", "deadline", "lease", "schema", "schema/schematest", "retry", "saga/internal/..."},
 	"bench":             {"..."},
+	"mutants":           {},
 	"cmd/...":           {"..."},
 	"examples/...":      {"..."},
 }

@@ -23,7 +23,7 @@ func run(chosen []string) error {
 		return err
 	}
 	var survivors []string
-	fmt.Printf("%-58s %-72s %s\n", "mutant", "caught by", "seconds")
+	fmt.Printf("%-64s %7s  %s\n", "mutant", "seconds", "caught by")
 	for _, m := range mutants {
 		if len(chosen) > 0 && !slices.ContainsFunc(chosen, func(part string) bool { return strings.Contains(m.name, part) }) {
 			continue
@@ -36,7 +36,7 @@ func run(chosen []string) error {
 			survivors = append(survivors, m.name)
 			v.by = "nobody"
 		}
-		fmt.Printf("%-58s %-72s %7.1f\n", m.name, v.by, v.took.Seconds())
+		fmt.Printf("%-64s %7.1f  %s\n", m.name, v.took.Seconds(), v.by)
 	}
 	if len(survivors) > 0 {
 		return fmt.Errorf("not noticed: %s", strings.Join(survivors, ", "))

@@ -1,8 +1,8 @@
 package main
 
 var (
-	model    = selection{"./saga", "^TestEngineStoresWhatItsModelSays$"}
-	onServer = selection{"./saga", "^TestEngineStoresWhatItsModelSays$/^postgres$"}
+	model    = selection{"./saga", "^(TestFoundScriptsEndAsTheirModelSays|TestEngineStoresWhatItsModelSays)$"}
+	onServer = selection{"./saga", "^(TestFoundScriptsEndAsTheirModelSays|TestEngineStoresWhatItsModelSays)$/^postgres$"}
 )
 
 // mutants are all ways in which norn is broken on purpose.
@@ -116,7 +116,7 @@ var mutants = []mutant{
 	{
 		"an event matched before is handled though its association went",
 		[]edit{{"saga/invocation.go", "	case row.live() && (in.start || row.Matched):\n", "	case row.live():\n"}},
-		selection{"./saga", "^TestFoundScriptsEndAsTheirModelSays$"},
+		model,
 	},
 	{
 		"a poller is woken before the commit, and not after it",

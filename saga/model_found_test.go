@@ -1,6 +1,7 @@
 package saga_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,9 +17,10 @@ var foundScripts = map[string][]step{
 		ticks{10 * time.Second},
 		overtaken{At: 1, By: happening{"Next", "1", nil, "e2", moves{{schedules, "t", 60 * time.Second}}}},
 	},
-	"a process that dies before its commit leaves nothing": {
-		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{schedules, "t", 10 * time.Second}, {sends, "", 0}}}, Fault: fault{At: 4, After: true, Die: true}},
-	},
+	"a process killed before any of its statements leaves all or nothing": everywhere(fault{Die: true}),
+	"a process killed after any of its statements leaves all or nothing":  everywhere(fault{Die: true, After: true}),
+	"a connection cut before any of its statements leaves all or nothing": everywhere(fault{}),
+	"a connection cut after any of its statements leaves all or nothing":  everywhere(fault{After: true}),
 	"an event that lost its association between the match and the lock is not handled": {
 		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{adds, "x", 0}}}},
 		overtaken{
@@ -29,6 +31,16 @@ var foundScripts = map[string][]step{
 	"two sweeps at once wait for each other's lock of the file": {
 		rivals{},
 	},
+}
+
+// everywhere lets events, sweeps and deliveries meet the fault at each of their statements.
+func everywhere(f fault) (steps []step) {
+	steps = append(steps, handles{Node: "a", Event: happening{"Begin", "1", nil, "e0", nil}})
+	for f.At = 1; f.At <= 12; f.At++ {
+		event := happening{"Next", "1", nil, fmt.Sprintf("e%d", f.At), moves{{schedules, "u", 5 * time.Second}, {schedules, "t", 10 * time.Second}, {sends, "", 0}}}
+		steps = append(steps, handles{"a", event, f}, ticks{10 * time.Second}, sweeps{"a", f}, delivers{"a", f})
+	}
+	return steps
 }
 
 func TestFoundScriptsEndAsTheirModelSays(t *testing.T) {
