@@ -58,6 +58,8 @@ type (
 	word string
 )
 
+var _ = secret{hidden: "", spare: "", base: base{own: 0}, word: word("")} // nothing else writes them
+
 func (textOnly) MarshalText() ([]byte, error) { return nil, nil }
 
 func (s *Story) OnOther(Next, *script, ledger) {}
