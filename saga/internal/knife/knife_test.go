@@ -107,11 +107,11 @@ func TestPreparedStatementsAreCutWhenTheyRun(t *testing.T) {
 		b.knife.Arm(knife.Fault{At: 2})
 		stmt, err := b.pool.Prepare("INSERT INTO line (text) VALUES ('a')")
 		require.NoError(b, err)
+		defer func() { require.NoError(b, stmt.Close()) }()
 		b.must(stmt.Exec())
 		_, err = stmt.Exec()
 		require.ErrorIs(b, err, knife.ErrCut)
 		require.Equal(b, 1, b.lines())
-		require.NoError(b, stmt.Close())
 	})
 }
 
