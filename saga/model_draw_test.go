@@ -70,7 +70,7 @@ type redelivers struct {
 func drawStep(t *rapid.T) step {
 	kinds := []string{
 		"handle", "handle", "handle", "handle", "handle", "handle", "tick", "tick", "tick", "sweep", "sweep", "flush", "flush",
-		"redeliver", "redeliver", "break", "together", "overtaken", "overtaken", "overtaken", "rivals", "rivals", "operate", "restart",
+		"redeliver", "redeliver", "break", "together", "overtaken", "overtaken", "overtaken", "rivals", "outpaced", "operate", "restart",
 	}
 	switch rapid.SampledFrom(kinds).Draw(t, "step") {
 	case "tick":
@@ -90,6 +90,8 @@ func drawStep(t *rapid.T) step {
 		return drawOvertaken(t)
 	case "rivals":
 		return rivals{}
+	case "outpaced":
+		return outpaced{rapid.IntRange(1, 3).Draw(t, "at")}
 	case "operate":
 		verb := rapid.SampledFrom([]string{"Retry", "CancelDeadline", "FireNow"}).Draw(t, "verb")
 		return operates{drawNode(t), verb, drawSaga(t), rapid.SampledFrom(deadlineNames).Draw(t, "name")}

@@ -28,6 +28,31 @@ var foundScripts = map[string][]step{
 			By: happening{"Next", "1", nil, "e3", moves{{removes, "x", 0}, {sends, "", 0}}},
 		},
 	},
+	"of two sweeps that meet one failure one counts it": {
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{schedules, "t", 10 * time.Second}}}},
+		breaks{"t", true},
+		ticks{10 * time.Second},
+		outpaced{1},
+	},
+	"a deadline that repeats itself fires once in two sweeps": {
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{schedules, "u", 10 * time.Second}}}},
+		ticks{10 * time.Second},
+		outpaced{1},
+	},
+	"an end takes what is pending and what it is found by": {
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{schedules, "t", 10 * time.Second}, {adds, "x", 0}}}},
+		handles{Node: "a", Event: happening{"Next", "1", nil, "e2", moves{{ends, "", 0}}}},
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e3", moves{{sends, "", 0}}}},
+		handles{Node: "a", Event: happening{"Again", "1", nil, "e4", moves{{sends, "", 0}}}},
+	},
+	"a command that fails is not lost": {
+		handles{Node: "a", Event: happening{"Begin", "1", nil, "e1", moves{{sends, "", 0}, {sends, "", 0}}}},
+		breaks{"sink 1", true},
+		delivers{Node: "a"},
+		breaks{"sink 1", false},
+		ticks{10 * time.Second},
+		delivers{Node: "b"},
+	},
 	"two sweeps at once wait for each other's lock of the file": {
 		rivals{},
 	},

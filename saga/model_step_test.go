@@ -284,3 +284,21 @@ func (s overtaken) outcomes(m *model) []*model {
 	}
 	return outcomes
 }
+
+// outpaced sweeps on node a, and on node b between a's look at the tables and one of its transactions.
+type outpaced struct{ At int }
+
+func (s outpaced) String() string {
+	return fmt.Sprintf("a.Sweep() // before transaction %d: b.Sweep(), under another lease", s.At)
+}
+
+func (s outpaced) run(w *world) error {
+	var errB error
+	a := w.nodes["a"]
+	a.overtake(s.At, func() { errB = w.nodes["b"].rival.Sweep(context.Background()) })
+	errA := a.poller.Sweep(context.Background())
+	a.disarm()
+	return errors.Join(errA, errB)
+}
+
+func (s outpaced) outcomes(m *model) []*model { return only(m, (*model).sweep) }
