@@ -11,20 +11,22 @@ import (
 	"github.com/norn-go/norn/saga/internal/knife"
 )
 
-// Crash proves that a scenario ends the same wherever its process dies. It runs scenario, a body as [Test] has it, once
+// Crash proves that a scenario ends the same wherever its process dies. It runs scenario, a body as [Test] has it,
 // undisturbed, where its expectations count, and then again and again, each time on empty tables: for every SQL
 // statement of the steps (each Begin, Exec, Query and Commit) once with the process dying before the statement, once with
 // it dying after, and once with only the statement's answer and connection lost. A dead process is followed by another one
 // on the same store, and the interrupted step is done again: an event is handed over under the same id, due deadlines are
-// swept, commands delivered. After every step from there on the store must be that of the undisturbed run: states,
-// associations, deadlines with their due times, commands in order, and the commands delivered so far, where one that is
-// delivered twice under one id counts once. Versions and tokens may differ, and the ids of commands that deadlines sent. What lies
-// outside norn's tables is compared where the scenario calls [Fixture.Observe].
+// swept, commands delivered.
+//
+// After every step the store must be that of the undisturbed run: states, associations, deadlines with their due times,
+// commands in order, and the commands delivered so far, of which one that is delivered twice counts once. Versions and
+// tokens may differ, and the ids of commands that deadlines sent. What lies outside norn's tables is compared where the
+// scenario calls [Fixture.Observe]; the application's own tables are gone before each run, and for scenario to make.
 //
 // The framework clock stands still but in steps that let time pass, so that due times are equal to the microsecond. What
 // a handler takes from time.Now differs between runs where it is retried: take times from events or from saga.Firing.
-// Events get an id by their place; one given by saga.WithID wins. What scenario shares with the runs before it must begin
-// anew with scenario: services that remember, say.
+// Events get an id by their place; one given by saga.WithID wins. What the runs share and what remembers, a fake of
+// another system, say, scenario has to clear when it begins.
 //
 // It logs what it tried, and stops after [Budget]. The first run that differs fails the test, with the statement that
 // met its fault, and with what was expected beside what was found. regs are those of Test.
@@ -105,7 +107,7 @@ func explore[S any](t testing.TB, k *kit, g *ground, scenario func(f *Fixture[S]
 	}
 	want = e.run(mode{}, 0)
 	e.statements = want.knife.Count()
-	if want.failed {
+	if want.failed || e.run(modes[0], 0).failed { // once more, to know whether the scenario is the same each time
 		return
 	}
 	err := e.all()

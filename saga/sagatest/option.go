@@ -38,9 +38,9 @@ func On(databases ...Database) Option {
 func OnBoth() Option { return On(SQLite, Postgres) }
 
 // Provide offers services and settings to the handlers that inject their types: to each the value of exactly the type,
-// else the first that implements the interface. A function with one result, and without parameters or with a *schema.DB, the
-// node's database, makes one, anew for each node: for each database, after each [Fixture.WhenRestarted], and in [Crash] for each run and
-// after each death. A value is the same for all of them.
+// else the first that implements the interface. A function with one result, and without parameters or with a *schema.DB,
+// the node's database, makes one, anew for each node: for each database, after each [Fixture.WhenRestarted], and in
+// [Crash] for each run and after each death. A value is the same for all of them.
 func Provide(services ...any) Option {
 	return func(k *kit) error {
 		if slices.Contains(services, nil) {

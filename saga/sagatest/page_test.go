@@ -11,6 +11,7 @@ import (
 
 	"github.com/norn-go/norn/deadline"
 	"github.com/norn-go/norn/fxmodule"
+	"github.com/norn-go/norn/outbox"
 	"github.com/norn-go/norn/saga"
 	"github.com/norn-go/norn/saga/sagatest"
 )
@@ -132,6 +133,26 @@ func TestOrderIsGivenToTheCarrier(t *testing.T) {
 		f.WhenCommandsDelivered()
 		require.Equal(f.T(), []string{"parcel-of-o1"}, shipped)
 	}, order, sagatest.Provide(&shelf{parcels: 1}), sagatest.CommandHandler(carrier))
+}
+
+// carrier knows parcels by the ids of the commands that brought them.
+type carrier struct{ parcels map[string]string }
+
+func (c *carrier) ship(ctx context.Context, s ShipOrder) error {
+	c.parcels[outbox.DeliveryFrom(ctx).ID] = s.Parcel
+	return nil
+}
+
+func TestOrderIsTheSameWhereverItsProcessDies(t *testing.T) {
+	carrier := &carrier{}
+	sagatest.Crash(t, "order", func(f *sagatest.Fixture[ShopOrder]) {
+		carrier.parcels = map[string]string{}
+		f.Given(OrderPlaced{"o1"})
+		f.WhenTimePasses(24 * time.Hour)
+		f.When(OrderPaid{"o1"})
+		f.WhenCommandsDelivered()
+		f.Observe("parcels", len(carrier.parcels))
+	}, order, sagatest.Provide(func() Stock { return &shelf{parcels: 2} }), sagatest.CommandHandler(carrier.ship))
 }
 
 var Shop = fx.Module("shop",

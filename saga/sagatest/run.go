@@ -27,7 +27,7 @@ type run struct {
 	mode   mode
 	at     int // the statement that meets the fault; 0: none does
 	of     int // statements of the undisturbed run
-	want   []outcome
+	want   []outcome // of the undisturbed run; nil: this is it
 	past   []outcome
 	failed bool
 
@@ -48,14 +48,14 @@ type run struct {
 func newRun(k *kit, g *ground, m mode, at int, undisturbed *run) *run {
 	r := &run{kit: k, ground: g, mode: m, at: at, now: k.start.UTC(), fired: map[string]bool{}, fromEvent: map[string]bool{}}
 	cut := knife.ErrCut
-	if g.database == SQLite { // whose driver has no connections to lose, and whose errors from inside a handler are not looked into
+	if g.database == SQLite { // loses no connections: that an error inside a handler means one, the engine must be told
 		cut = fmt.Errorf("%w: %w", schema.ErrUnavailable, cut)
 	}
 	r.knife = knife.New(cut, func() { r.die(errDied) })
 	m.fault.At = at
 	r.knife.Arm(m.fault)
 	if undisturbed != nil {
-		r.want, r.of = undisturbed.past, undisturbed.knife.Count()
+		r.want, r.of = append([]outcome{}, undisturbed.past...), undisturbed.knife.Count()
 	}
 	return r
 }
@@ -138,14 +138,9 @@ func (r *run) keep(s *stage) {
 	s.handlerErrs = nil
 }
 
-// lost tells the errors by which one does a thing again.
+// lost tells the errors after which one does a thing again.
 func lost(err error) bool {
-	for _, one := range []error{knife.ErrCut, lease.ErrLost, lease.ErrHeld, saga.ErrUnknownOutcome, schema.ErrUnavailable, schema.ErrConflict} {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return false
+	return schema.Retryable(err) || errors.Is(err, saga.ErrUnknownOutcome) || errors.Is(err, knife.ErrCut)
 }
 
 // taken completes what a witness tells by what it could not tell any more.
@@ -226,6 +221,9 @@ func (r *run) fails(s *stage, what string, lines ...string) {
 
 // fault says what the run met.
 func (r *run) fault() string {
+	if r.at == 0 {
+		return "was as undisturbed as the first"
+	}
 	return fmt.Sprintf("%s statement %d of %d", r.mode.text, r.at, r.of)
 }
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Stock opens connections for the pools of many knives. Those that it opened ahead it takes back, rolled back and reset, from whoever
-// closed or lost them: on a server that is as good as another connection, and costs far less.
+// Stock opens connections for the pools of many knives. Those that it opened ahead it takes back, rolled back and reset,
+// from whoever closed or lost them: on a server that is as good as another connection, and costs far less.
 type Stock struct {
 	driver     driver.Driver
 	dsn, reset string
