@@ -1,7 +1,7 @@
 package sagatest
 
 import (
-	"errors"
+	"slices"
 
 	"github.com/norn-go/norn/deadline"
 )
@@ -14,14 +14,24 @@ type act struct {
 	commands  []command
 	cancelled []deadline.Key
 	errs      []error
-	asked     bool // an expectation looked at the errors
+	unasked   []error // those of errs that no expectation asked about
 }
 
-func (a act) err() error { return errors.Join(a.errs...) }
+// ask notes that an expectation asks about the errors that are as it wants, and tells whether there are any. If there are
+// none it asked about all, for then it reports them.
+func (a *act) ask(is func(error) bool) bool {
+	if !slices.ContainsFunc(a.errs, is) {
+		a.unasked = nil
+		return false
+	}
+	a.unasked = slices.DeleteFunc(a.unasked, is)
+	return true
+}
 
 // given runs a step that must succeed.
 func (s *stage) given(what string, do func() error) {
 	s.t.Helper()
+	s.settle() // what happened beside the fixture counts to the step before
 	s.endAct()
 	if errs := s.step("given "+what, do); len(errs) > 0 {
 		s.t.Fatalf("sagatest: given %s: %s\n%s", what, texts(errs), s.history)
@@ -32,11 +42,13 @@ func (s *stage) given(what string, do func() error) {
 // when runs a step whose effects and errors are for the expectations.
 func (s *stage) when(what string, do func() error) {
 	s.t.Helper()
+	s.settle()
 	if !s.act.open {
 		s.endAct()
 		s.act = act{open: true, base: s.seen}
 	}
-	s.act.errs = append(s.act.errs, s.step("when "+what, do)...)
+	errs := s.step("when "+what, do)
+	s.act.errs, s.act.unasked = append(s.act.errs, errs...), append(s.act.unasked, errs...)
 }
 
 func (s *stage) step(what string, do func() error) []error {
@@ -94,8 +106,8 @@ func (s *stage) expect() {
 func (s *stage) endAct() {
 	s.t.Helper()
 	s.act.open = false
-	if len(s.act.errs) > 0 && !s.act.asked && !s.run.disturbed() {
-		s.act.asked = true
-		s.fail("a when-step failed, and no expectation asked about it", "  error     "+indented(texts(s.act.errs)))
+	if unasked := s.act.unasked; len(unasked) > 0 {
+		s.act.unasked = nil
+		s.fail("a when-step failed, and no expectation asked about it", "  error     "+indented(texts(unasked)))
 	}
 }

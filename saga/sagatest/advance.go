@@ -9,6 +9,22 @@ import (
 // spins bounds the sweeps at one time: deadlines that arm themselves for at once would never let time go on.
 const spins = 100
 
+// after is the time d from now.
+func (s *stage) after(d time.Duration) time.Time {
+	s.t.Helper()
+	t := s.now().Add(d)
+	s.forward(t)
+	return t
+}
+
+// forward ends the test if t is in the past.
+func (s *stage) forward(t time.Time) {
+	s.t.Helper()
+	if now := s.now(); t.Before(now) {
+		s.t.Fatalf("sagatest: time cannot advance to %s: it is %s", stamp(t), stamp(now))
+	}
+}
+
 func (s *stage) advance(until time.Time) error {
 	s.t.Helper()
 	store := deadline.NewStore(s.db)

@@ -3,6 +3,7 @@ package sagatest_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -54,6 +55,18 @@ func TestCommandSentAndDeliveredInOneStepCounts(t *testing.T) {
 		f.WhenCommandsDelivered()
 		f.ExpectCommands(Note{"answered"})
 	}, sagatest.CommandHandler(answer))
+}
+
+func TestCommandHandlerThatDoesNotReturnFailsTheAct(t *testing.T) {
+	for part, leave := range map[string]func(){
+		"command sagatest_test.Note of probe/1: panic: out of paper":             func() { panic("out of paper") },
+		"command sagatest_test.Note of probe/1: the handler ended its goroutine": runtime.Goexit,
+	} {
+		requireFails(t, part, func(f *sagatest.Fixture[Probe]) {
+			f.Given(Begin{ID: "1", do: func(h Hands) error { h.Send(Note{"a"}); return nil }})
+			f.WhenCommandsDelivered()
+		}, probe(nil, sagatest.CommandHandler(func(context.Context, Note) error { leave(); return nil }))...)
+	}
 }
 
 func TestDeliveryWithoutAnyHandlerStopsTheTest(t *testing.T) {

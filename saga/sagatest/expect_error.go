@@ -9,7 +9,8 @@ import (
 )
 
 // ExpectError expects that the act failed, with a text that contains part: an event that was refused, or a handler of a
-// deadline or of a command. What failed and succeeded later counts too.
+// deadline or of a command. What failed and succeeded later counts too. It is content with one such error, and asks about all
+// of them; others want an expectation of their own. Errors are those of the whole act, also behind [Fixture.Saga].
 func (s *Scope[S]) ExpectError(part string) {
 	s.stage.t.Helper()
 	s.failed("the act did not fail as expected", "an error with "+strings.TrimSpace(part), func(err error) bool {
@@ -21,19 +22,17 @@ func (s *Scope[S]) ExpectError(part string) {
 // and commands returned.
 func (s *Scope[S]) ExpectErrorIs(target error) {
 	s.stage.t.Helper()
+	if target == nil {
+		s.stage.t.Fatal("sagatest: ExpectErrorIs(nil) expects nothing: use ExpectNoError")
+	}
 	s.failed("the act did not fail as expected", target.Error(), func(err error) bool { return errors.Is(err, target) })
 }
 
 func (s *Scope[S]) failed(what, want string, is func(error) bool) {
 	s.stage.t.Helper()
 	s.stage.expect()
-	s.stage.act.asked = true
-	err := s.stage.act.err()
-	switch {
-	case err == nil:
-		s.stage.fail(what, beside(want, "no error")...)
-	case !is(err):
-		s.stage.fail(what, beside(want, texts(s.stage.act.errs))...)
+	if !s.stage.act.ask(is) {
+		s.stage.fail(what, beside(want, cmp.Or(texts(s.stage.act.errs), "no error"))...)
 	}
 }
 
@@ -42,7 +41,7 @@ func (s *Scope[S]) failed(what, want string, is func(error) bool) {
 func (s *Scope[S]) ExpectNoError() {
 	s.stage.t.Helper()
 	s.stage.expect()
-	s.stage.act.asked = true
+	s.stage.act.unasked = nil
 	if len(s.stage.act.errs) > 0 {
 		s.stage.fail("the act failed", beside("no error", texts(s.stage.act.errs))...)
 	}
@@ -53,7 +52,7 @@ func (s *Scope[S]) ExpectNoError() {
 func (s *Scope[S]) ExpectParked(name string) {
 	s.stage.t.Helper()
 	s.stage.expect()
-	s.stage.act.asked = true
+	s.stage.act.unasked = nil
 	var parked []string
 	for p, err := range s.stage.engine.Parked(s.stage.ctx(), saga.Query{Type: s.stage.kit.sagaType, ID: s.id}) {
 		if err != nil {

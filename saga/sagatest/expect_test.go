@@ -203,6 +203,8 @@ func TestTimeDoesNotGoBackNorStandStillForADeadline(t *testing.T) {
 	requireFails(t, "time cannot advance to 1999-12-31 23:59:59", func(f *sagatest.Fixture[Probe]) {
 		f.WhenTimeAdvancesTo(time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC))
 	})
+	requireFails(t, "time cannot advance to 1999-12-31 23:00:00", func(f *sagatest.Fixture[Probe]) { f.WhenTimePasses(-time.Hour) })
+	requireFails(t, "time cannot advance to 1999-12-31 23:00:00", func(f *sagatest.Fixture[Probe]) { f.GivenTimePasses(-time.Hour) })
 	requireFails(t, "does a deadline arm itself for at once?", func(f *sagatest.Fixture[Probe]) {
 		f.GivenState("1", Probe{})
 		f.GivenDeadline("t", time.Hour)

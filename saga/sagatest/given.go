@@ -101,7 +101,7 @@ func (s *stage) handles(name string) bool {
 // GivenTimePasses lets time pass as [Fixture.WhenTimePasses] does.
 func (f *Fixture[S]) GivenTimePasses(d time.Duration) {
 	f.stage.t.Helper()
-	until := f.stage.now().Add(d)
+	until := f.stage.after(d)
 	f.stage.given(fmt.Sprintf("%v pass", d), func() error {
 		f.stage.t.Helper()
 		return f.stage.advance(until)

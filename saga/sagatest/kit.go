@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/fx"
@@ -75,6 +76,9 @@ func (k *kit) addModule(o fx.Option) error {
 // choose finds the definition of the tested type: among those registered, or made of its own options.
 func choose[S any](k *kit, own []saga.Option) error {
 	i := slices.IndexFunc(k.definitions, func(d *saga.Definition) bool { return d.Name() == k.sagaType })
+	if i < 0 && len(own) == 0 && len(k.definitions) > 0 {
+		return fmt.Errorf("sagatest: nothing registered defines %s: there is %s", k.sagaType, k.types())
+	}
 	if i < 0 {
 		d, err := saga.Define[S](k.sagaType, own...)
 		k.definition, k.definitions = d, append(k.definitions, d)
@@ -91,6 +95,15 @@ func choose[S any](k *kit, own []saga.Option) error {
 		k.names = append(k.names, o.(saga.Naming))
 	}
 	return nil
+}
+
+// types names the saga types that are registered.
+func (k *kit) types() string {
+	names := make([]string, len(k.definitions))
+	for i, d := range k.definitions {
+		names[i] = d.Name()
+	}
+	return strings.Join(names, ", ")
 }
 
 // made are the services of one node.

@@ -152,7 +152,7 @@ func recorded(t *testing.T, check func(t *testing.T, r *recorder), body func(f *
 	}
 }
 
-// passes tells whether an expectation holds after the given steps.
+// requireFails runs a body that must fail with a text that contains part.
 func requireFails(t *testing.T, part string, body func(f *sagatest.Fixture[Probe]), regs ...any) {
 	t.Helper()
 	if len(regs) == 0 {

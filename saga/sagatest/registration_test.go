@@ -91,6 +91,8 @@ func TestTheStateTypeMustBeThatOfTheSagaType(t *testing.T) {
 	mirror := saga.MustDefine[Mirror]("probe", saga.Start((*Mirror).OnBegin, saga.By("id")))
 	requireFails(t, "sagatest: probe is the saga type of sagatest_test.Mirror, not of sagatest_test.Probe", func(*sagatest.Fixture[Probe]) {}, mirror)
 	own := saga.MustDefine[Probe]("probe", saga.Start((*Probe).OnBegin, saga.By("id")))
+	requireFails(t, "sagatest: nothing registered defines probe: there is mirror", func(*sagatest.Fixture[Probe]) {},
+		saga.MustDefine[Mirror]("mirror", saga.Start((*Mirror).OnBegin, saga.By("id"))))
 	requireFails(t, "defined twice", func(*sagatest.Fixture[Probe]) {}, own, saga.Start((*Probe).OnBegin, saga.By("id")))
 }
 

@@ -1,6 +1,7 @@
 package sagatest_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -75,6 +76,30 @@ func TestErrorThatNobodyAsksAboutFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestEachErrorOfAnActIsAskedAbout(t *testing.T) {
+	twice := func(f *sagatest.Fixture[Probe]) {
+		f.Given(Begin{ID: "1"})
+		f.When(Move{ID: "1", do: refuse})
+		f.When(Move{ID: "1", do: func(Hands) error { return errors.New("another") }})
+		f.ExpectErrorIs(errHandler)
+	}
+	requireFails(t, "no expectation asked about it\n  error     saga: handle sagatest_test.Move: probe/1: another", twice)
+	requireFails(t, "use ExpectNoError", func(f *sagatest.Fixture[Probe]) { f.ExpectErrorIs(nil) })
+	both(t, nil, func(f *sagatest.Fixture[Probe]) {
+		twice(f)
+		f.ExpectError("another")
+	})
+}
+
+func TestWhatHappensBesideTheFixtureCountsToTheStepBefore(t *testing.T) {
+	both(t, nil, func(f *sagatest.Fixture[Probe]) {
+		f.Given(Begin{ID: "1"})
+		require.NoError(f.T(), f.Engine().Handle(f.Context(), Move{ID: "1", do: func(h Hands) error { h.Send(Note{"beside"}); return nil }}))
+		f.When(Move{ID: "1"})
+		f.ExpectNoCommands()
+	})
 }
 
 func TestRule0418OnlyTheEffectsOfWhenAreNew(t *testing.T) {

@@ -70,10 +70,10 @@ func (s *stage) fire(key deadline.Key, token *string) error {
 
 // WhenTimePasses lets time pass. Deadlines fire in due order, each at its own due time, also those that are scheduled on
 // the way and the retries of those that fail; one microsecond before nothing fires. Their handlers run one at a time. A
-// duration of 0 fires what is due now.
+// duration of 0 fires what is due now, one below 0 ends the test.
 func (f *Fixture[S]) WhenTimePasses(d time.Duration) {
 	f.stage.t.Helper()
-	until := f.stage.now().Add(d)
+	until := f.stage.after(d)
 	f.stage.when(fmt.Sprintf("%v pass", d), func() error {
 		f.stage.t.Helper()
 		return f.stage.advance(until)
@@ -83,9 +83,7 @@ func (f *Fixture[S]) WhenTimePasses(d time.Duration) {
 // WhenTimeAdvancesTo lets time pass until t, as [Fixture.WhenTimePasses] does. A t in the past ends the test.
 func (f *Fixture[S]) WhenTimeAdvancesTo(t time.Time) {
 	f.stage.t.Helper()
-	if now := f.stage.now(); t.Before(now) {
-		f.stage.t.Fatalf("sagatest: time cannot advance to %s: it is %s", stamp(t), stamp(now))
-	}
+	f.stage.forward(t)
 	f.stage.when("time advances to "+stamp(t), func() error {
 		f.stage.t.Helper()
 		return f.stage.advance(t)

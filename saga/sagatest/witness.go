@@ -59,17 +59,34 @@ func (w *witness) Dispatch(ctx context.Context, d deadline.Due) error {
 	return err
 }
 
-// deliver is an outbox.Interceptor.
+var errGone = errors.New("the handler ended its goroutine")
+
+// deliver is an outbox.Interceptor. A handler that does not return, but panics or ends its goroutine as testing.T.FailNow
+// does, goes on doing so.
 func (w *witness) deliver(ctx context.Context, c outbox.Command, next func(context.Context, outbox.Command) error) error {
-	err := next(ctx, c)
+	err := errGone
+	defer func() {
+		v := recover()
+		if v != nil {
+			err = fmt.Errorf("panic: %v", v)
+		}
+		w.handled(c, err)
+		if v != nil {
+			panic(v)
+		}
+	}()
+	err = next(ctx, c)
+	return err
+}
+
+func (w *witness) handled(c outbox.Command, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil {
 		w.errs = append(w.errs, fmt.Errorf("command %s of %s/%s: %w", c.Type, c.SagaType, c.SagaID, err))
-		return err
+		return
 	}
 	w.delivered = append(w.delivered, c)
-	return nil
 }
 
 // take returns what was taken down since the last call.
