@@ -25,8 +25,8 @@ type run struct {
 	ground *ground
 	knife  *knife.Knife
 	mode   mode
-	at     int // the statement that meets the fault; 0: none does
-	of     int // statements of the undisturbed run
+	at     int       // the statement that meets the fault; 0: none does
+	of     int       // statements of the undisturbed run
 	want   []outcome // of the undisturbed run; nil: this is it
 	past   []outcome
 	failed bool
@@ -69,7 +69,11 @@ func (r *run) disturbed() bool { return r != nil && r.want != nil }
 func playRun[S any](t testing.TB, r *run, scenario func(f *Fixture[S])) {
 	t.Helper()
 	time.Sleep(time.Until(r.kit.start))
+	ended := false
 	defer func() {
+		if !ended && !t.Failed() {
+			t.Error("sagatest: the scenario was left before its end: a test that skips does so before Crash")
+		}
 		if t.Failed() && !r.failed && r.disturbed() {
 			t.Errorf("sagatest: that was in a run that %s", r.fault())
 		}
@@ -77,6 +81,7 @@ func playRun[S any](t testing.TB, r *run, scenario func(f *Fixture[S])) {
 	}()
 	s := newStage(t, r.kit, "", r)
 	scenario(&Fixture[S]{Scope[S]{stage: s}})
+	ended = true
 	s.endAct()
 	if len(r.past) < len(r.want) {
 		r.fails(s, "has fewer steps than the undisturbed one", "  next      "+r.want[len(r.past)].step)
