@@ -110,6 +110,10 @@ func explore[S any](t testing.TB, k *kit, g *ground, scenario func(f *Fixture[S]
 	if want.failed || e.run(modes[0], 0).failed { // once more, to know whether the scenario is the same each time
 		return
 	}
+	if e.statements == 0 {
+		t.Error("sagatest: the scenario has no step that could crash")
+		return
+	}
 	err := e.all()
 	t.Log(e.report(k.sagaType, err))
 }

@@ -3,6 +3,7 @@ package sagatest_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -237,6 +238,18 @@ func TestScenarioThatIsNotTheSameEachTimeIsNamed(t *testing.T) {
 			}, probe(nil)...)
 			require.Contains(t, r.text(), c.part)
 		})
+	}
+}
+
+func TestScenarioThatTriesNothingFails(t *testing.T) {
+	for part, scenario := range map[string]func(f *sagatest.Fixture[Probe]){
+		"the scenario has no step that could crash": func(*sagatest.Fixture[Probe]) {},
+		"the scenario was left before its end": func(f *sagatest.Fixture[Probe]) {
+			f.When(Begin{ID: "1"})
+			runtime.Goexit() // as testing.T.SkipNow does
+		},
+	} {
+		require.Contains(t, tried(t, "probe", scenario, probe(nil)...).text(), part)
 	}
 }
 
