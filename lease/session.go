@@ -124,10 +124,15 @@ func (s *session) undo(ctx context.Context) {
 	}
 }
 
-// keep renews until the term is over. After a failed attempt the next follows sooner.
+// keep renews until the term is over. After a failed attempt the next follows sooner; none begins when the
+// trust ends, for one that succeeds too late would keep others out for nothing.
 func (s *session) keep(t *term, last time.Time) {
 	next := last.Add(s.ttl / 3)
 	for {
+		if t.endsBy(next) {
+			<-t.life.Done()
+			return
+		}
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-t.life.Done():

@@ -42,6 +42,13 @@ func (t *term) trusted() bool {
 	return t.life.Err() == nil && time.Now().Before(t.until)
 }
 
+// endsBy reports whether the term is not trusted any more at the given time.
+func (t *term) endsBy(at time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !at.Before(t.until)
+}
+
 // extend trusts the term as from the start of a successful attempt.
 func (t *term) extend(attempt time.Time) {
 	t.mu.Lock()

