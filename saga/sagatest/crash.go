@@ -116,6 +116,9 @@ func explore[S any](t testing.TB, k *kit, g *ground, scenario func(f *Fixture[S]
 	}
 	err := e.all()
 	t.Log(e.report(k.sagaType, err))
+	if e.runs == 0 {
+		t.Errorf("sagatest: the budget of %v was over before anything was tried: give a longer one by sagatest.Budget", e.budget)
+	}
 }
 
 // all tries every mode at every statement of the undisturbed run, and then goes on behind it until a run survives.

@@ -253,9 +253,9 @@ func TestScenarioThatTriesNothingFails(t *testing.T) {
 	}
 }
 
-func TestExplorationEndsWithItsBudget(t *testing.T) {
+func TestExplorationWithoutTimeToTryAnythingFails(t *testing.T) {
 	r := tried(t, "probe", func(f *sagatest.Fixture[Probe]) { f.When(Begin{ID: "1"}) }, probe(nil, sagatest.Budget(1))...)
-	require.Empty(t, r.text())
+	require.Contains(t, r.text(), "sagatest: the budget of 1ns was over before anything was tried")
 	require.Contains(t, r.logs[0], "died before 0, died after 0, lost the answer of 0; 0 runs in ")
 	require.True(t, strings.HasSuffix(r.logs[0], ", then out of budget"), r.logs[0])
 	requireFails(t, "sagatest: Budget must be positive, got 0s", func(*sagatest.Fixture[Probe]) {}, probe(nil, sagatest.Budget(0))...)
